@@ -1,0 +1,1 @@
+"""Bayesian sampling on minibatches that says how wrong its answer is."""

@@ -1,0 +1,1 @@
+"""HOW the slope is estimated: full batch or minibatch, which rows, the estimator's noise."""

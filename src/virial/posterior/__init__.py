@@ -1,0 +1,1 @@
+"""WHAT is sampled: prior, likelihood of a row, rows; ready-made models; the mode."""

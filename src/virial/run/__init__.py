@@ -1,0 +1,1 @@
+"""THE loop: compiled chunks, chains, streaming moments, the run it returns."""

@@ -1,0 +1,1 @@
+"""Exact formulas, no sampling: NumPy and SciPy only."""
