@@ -1,0 +1,84 @@
+"""The log density and its derivatives as pure functions of a vector and of rows.
+
+None closes over a posterior: JAX keeps compiled programs alive, and with them would keep the
+rows; and rows that are arguments are never built into a program as constants.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from virial.posterior.layout import Layout, Position
+from virial.posterior.stream import block_length, rounded, row_bytes, sum_over_rows
+
+Scalar = Float[Array, ""]
+
+
+def flat_log_prior(log_prior: Callable, layout: Layout) -> Callable:
+    """``log_prior`` as a function of a vector."""
+
+    def log_prior_at(vector: Float[Array, " d"]) -> Scalar:
+        # A constant prior may return a Python number.
+        return jnp.asarray(log_prior(layout.unflatten(vector)), layout.dtype)
+
+    return log_prior_at
+
+
+def flat_log_likelihood(log_likelihood: Callable, layout: Layout) -> Callable:
+    """``log_likelihood`` as a function of a vector and a row."""
+
+    def log_likelihood_at(vector: Float[Array, " d"], row: PyTree[Array]) -> Scalar:
+        return jnp.asarray(log_likelihood(layout.unflatten(vector), row), layout.dtype)
+
+    return log_likelihood_at
+
+
+def block_log_likelihood(log_likelihood: Callable, layout: Layout) -> Callable:
+    """Σ log_likelihood(θ, x_i) over the rows of a block."""
+    of_rows = jax.vmap(flat_log_likelihood(log_likelihood, layout), in_axes=(None, 0))
+
+    def block_sum(vector: Float[Array, " d"], block: PyTree[Array]) -> Scalar:
+        return jnp.sum(of_rows(vector, block))
+
+    return block_sum
+
+
+def streamed_log_density(log_prior: Callable, log_likelihood: Callable, layout: Layout) -> Callable:
+    """log π(θ) as a function of (position, data), in blocks of rows."""
+    block_sum = block_log_likelihood(log_likelihood, layout)
+    prior = flat_log_prior(log_prior, layout)
+
+    def log_density(position: Position, data: PyTree[Array]) -> Scalar:
+        vector = layout.flatten(position)
+        sums = sum_over_rows(
+            lambda block: block_sum(vector, block), data, _rows_per_block(data, layout)
+        )
+        return prior(vector) + rounded(*sums)
+
+    return log_density
+
+
+def streamed_value_and_gradient(
+    log_prior: Callable, log_likelihood: Callable, layout: Layout
+) -> Callable:
+    """(log π(θ), ∇ log π(θ)) as a function of (position, data), in blocks of rows."""
+    block_sum = jax.value_and_grad(block_log_likelihood(log_likelihood, layout))
+    prior = jax.value_and_grad(flat_log_prior(log_prior, layout))
+
+    def value_and_gradient(position: Position, data: PyTree[Array]) -> tuple[Scalar, Position]:
+        vector = layout.flatten(position)
+        sums = sum_over_rows(
+            lambda block: block_sum(vector, block), data, _rows_per_block(data, layout)
+        )
+        value, gradient = jax.tree.map(jnp.add, prior(vector), rounded(*sums))
+        return value, layout.unflatten(gradient)
+
+    return value_and_gradient
+
+
+def _rows_per_block(data: PyTree[Array], layout: Layout) -> int:
+    # A gradient may make d numbers of every row.
+    widest = max(row_bytes(data), layout.num_dimensions * jnp.dtype(layout.dtype).itemsize)
+    return block_length(data, widest)

@@ -1,0 +1,166 @@
+"""What is sampled: a prior, the likelihood of a row, the rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float, PyTree
+
+from virial.posterior import check
+from virial.posterior.density import (
+    Scalar,
+    flat_log_likelihood,
+    flat_log_prior,
+    streamed_log_density,
+    streamed_value_and_gradient,
+)
+from virial.posterior.layout import Layout, Position
+
+Row = PyTree[Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    r"""A posterior density on data of N rows.
+
+        log π(θ) = log_prior(θ) + Σ_i log_likelihood(θ, x_i),    i = 1 … N.
+
+    Both functions are ordinary JAX and return a scalar. Positions θ and rows x_i are any
+    pytrees: scalars, vectors, nested dicts, lists and tuples. The rows are data of the
+    compiled programs, never constants in them. A NumPy table is used in place where the
+    platform allows, so do not write to it afterwards.
+
+    Attributes:
+        log_prior: ``log_prior(position)``, a scalar.
+        log_likelihood: ``log_likelihood(position, row)``, a scalar, for one row.
+        data: The rows: a pytree of arrays with leading axis N.
+        init: A position: it fixes the structure, the shapes and the type of all others, and
+            chains and the search for the mode start from it.
+
+    Raises:
+        ValueError: The rows, ``init`` or a value at ``init`` cannot be used; the message says
+            which and what to do.
+        TypeError: A leaf or a returned value has a type that cannot be used.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> posterior = Posterior(
+        ...     log_prior=lambda position: -0.5 * position["mean"] ** 2,
+        ...     log_likelihood=lambda position, row: -0.5 * (row - position["mean"]) ** 2,
+        ...     data=jnp.array([1.0, 2.0, 3.0]),
+        ...     init={"mean": 0.0},
+        ... )
+        >>> posterior.num_rows, posterior.num_dimensions
+        (3, 1)
+        >>> posterior.gradient({"mean": 0.0})
+        {'mean': Array(6., dtype=float32)}
+    """
+
+    log_prior: Callable[[Any], Any]
+    log_likelihood: Callable[[Any, Any], Any]
+    data: PyTree
+    init: PyTree
+
+    def __post_init__(self):
+        data = check.as_rows(self.data)
+        init = check.as_init(self.init, data)
+        object.__setattr__(self, "data", data)
+        object.__setattr__(self, "init", init)
+        layout = self.layout
+        check.scalar_log_density("log_prior", self.log_prior, layout, (init,))
+        row = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), data)
+        check.scalar_log_density("log_likelihood", self.log_likelihood, layout, (init, row))
+        value, gradient = self._value_and_gradient(init, data)
+        check.finite_at_init(self, value, gradient)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The structure of a position and its map to a flat vector."""
+        return Layout.of(self.init)
+
+    @property
+    def num_rows(self) -> int:
+        """N, the rows in ``data``."""
+        return jax.tree.leaves(self.data)[0].shape[0]
+
+    @property
+    def num_dimensions(self) -> int:
+        """d, the numbers in a position."""
+        return self.layout.num_dimensions
+
+    @property
+    def dtype(self) -> Any:
+        """The floating type of positions, rows and densities: float32 or float64."""
+        return self.layout.dtype
+
+    def log_density(self, position: Position) -> Scalar:
+        """log π(θ), with all its constants, from one pass over the rows.
+
+        Args:
+            position: Structure and shapes like ``init``.
+
+        Returns:
+            A scalar; −inf outside the support.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> posterior = Posterior(lambda p: 0.0, lambda p, x: -p * x, jnp.ones(3), 1.0)
+            >>> posterior.log_density(2.0)
+            Array(-6., dtype=float32)
+        """
+        return self._log_density(check.as_position(position, self.layout), self.data)
+
+    def gradient(self, position: Position) -> Position:
+        """∇ log π(θ), from one pass over the rows.
+
+        Args:
+            position: Structure and shapes like ``init``.
+
+        Returns:
+            A pytree like the position.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> posterior = Posterior(lambda p: 0.0, lambda p, x: -p * x, jnp.ones(3), 1.0)
+            >>> posterior.gradient(2.0)
+            Array(-3., dtype=float32)
+        """
+        position = check.as_position(position, self.layout)
+        return self._value_and_gradient(position, self.data)[1]
+
+    def flatten(self, position: Position) -> Float[Array, " d"]:
+        """The position as a vector of d numbers, leaf after leaf.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> init = {"a": 1.0, "b": jnp.array([2.0, 3.0])}
+            >>> model = lambda position, row: -row * position["a"] * position["b"].sum()
+            >>> posterior = Posterior(lambda position: 0.0, model, jnp.ones(3), init)
+            >>> posterior.flatten(init)
+            Array([1., 2., 3.], dtype=float32)
+        """
+        return self.layout.flatten(check.as_position(position, self.layout))
+
+    def unflatten(self, vector: Float[Array, " d"]) -> Position:
+        """The position of a vector of d numbers: the inverse of `flatten`."""
+        return self.layout.unflatten(vector)
+
+    def log_prior_at(self, vector: Float[Array, " d"]) -> Scalar:
+        """``log_prior`` at a flat position."""
+        return flat_log_prior(self.log_prior, self.layout)(vector)
+
+    def log_likelihood_at(self, vector: Float[Array, " d"], row: Row) -> Scalar:
+        """``log_likelihood`` of one entry of ``data`` at a flat position."""
+        return flat_log_likelihood(self.log_likelihood, self.layout)(vector, row)
+
+    @cached_property
+    def _log_density(self) -> Callable:
+        return jax.jit(streamed_log_density(self.log_prior, self.log_likelihood, self.layout))
+
+    @cached_property
+    def _value_and_gradient(self) -> Callable:
+        return jax.jit(
+            streamed_value_and_gradient(self.log_prior, self.log_likelihood, self.layout)
+        )
