@@ -129,27 +129,35 @@ def words_per_index(num_rows: int) -> int:
     return 1 if num_rows <= _ONE_WORD_ROWS else 2
 
 
-def _multiply(a: Array, N: int) -> tuple[Array, Array]:
-    """High and low word of a·N by 16-bit limbs: there is no uint64 without x64."""
+def multiply_high(a: Array, N: int) -> Array:
+    """⌊a·N / 2³²⌋ by 16-bit limbs: there is no uint64 without x64.
+
+    Example:
+        >>> multiply_high(np.array([2**31], np.uint32), 1000)
+        array([500], dtype=uint32)
+    """
     mask, half = np.uint32(0xFFFF), np.uint32(16)
     n0, n1 = np.uint32(N & 0xFFFF), np.uint32(N >> 16)
     a0, a1 = a & mask, a >> half
     u = a1 * n0 + (a0 * n0 >> half)
     if n1 == 0:
-        return u >> half, a * n0
+        return u >> half
     v = a0 * n1 + (u & mask)
-    return a1 * n1 + (u >> half) + (v >> half), a * np.uint32(N)
+    return a1 * n1 + (u >> half) + (v >> half)
 
 
-def uniform_indices(words: UInt32[Array, "*batch w"], num_rows: int) -> Int32[Array, "*batch n"]:
+def uniform_indices(
+    words: UInt32[Array, "*batch w"], num_rows: int, per_index: int | None = None
+) -> Int32[Array, "*batch n"]:
     r"""Row numbers uniform on 0 … N − 1, with replacement: ⌊word · N / 2^b⌋.
 
     With b = 32 bits a row's probability is off by at most N/2³² of itself (2⁻¹² at N = 2²⁰); above
     that b = 64, from the words of lanes 2i (high) and 2i + 1 (low).
 
     Args:
-        words: w = n · words_per_index(num_rows) words.
+        words: w = n · per_index words.
         num_rows: N, 1 … 2³¹.
+        per_index: Words an index, 1 or 2; by default `words_per_index(num_rows)`.
 
     Returns:
         The n indices.
@@ -158,11 +166,13 @@ def uniform_indices(words: UInt32[Array, "*batch w"], num_rows: int) -> Int32[Ar
         >>> uniform_indices(words(chain_key(0, 0), 0, 256, 10), 1000).shape
         (256, 10)
     """
-    if words_per_index(num_rows) == 1:
-        return _multiply(words, num_rows)[0].astype(jnp.int32)
-    high, low = _multiply(words[..., 0::2], num_rows)
-    carry = low + _multiply(words[..., 1::2], num_rows)[0] < low
-    return (high + carry.astype(jnp.uint32)).astype(jnp.int32)
+    if (per_index or words_per_index(num_rows)) == 1:
+        return multiply_high(words, num_rows).astype(jnp.int32)
+    high, low = words[..., 0::2], words[..., 1::2]
+    # high·N + ⌊low·N / 2³²⌋ has a word to carry when its low half wraps.
+    product = high * np.uint32(num_rows)
+    carry = product + multiply_high(low, num_rows) < product
+    return (multiply_high(high, num_rows) + carry.astype(jnp.uint32)).astype(jnp.int32)
 
 
 def _unit(high: Array, low: Array | None, dtype: Any) -> Array:
