@@ -14,6 +14,8 @@ from virial.posterior.layout import Layout, Position
 from virial.posterior.stream import block_length, rounded, row_bytes, sum_over_rows
 
 Scalar = Float[Array, ""]
+# d tangents of a block at once: more than for a gradient, or blocks would be too short to pay.
+CURVATURE_BYTES = 32 * 2**20
 
 
 def flat_log_prior(log_prior: Callable, layout: Layout) -> Callable:
@@ -82,3 +84,31 @@ def _rows_per_block(data: PyTree[Array], layout: Layout) -> int:
     # A gradient may make d numbers of every row.
     widest = max(row_bytes(data), layout.num_dimensions * jnp.dtype(layout.dtype).itemsize)
     return block_length(data, widest)
+
+
+def streamed_curvature(log_prior: Callable, log_likelihood: Callable, layout: Layout) -> Callable:
+    """Value, gradient and Hessian of log π as a function of (vector, data), not yet added up.
+
+    Returns a triple for the prior, one for the rows, and one for the rounding error of the
+    rows' sums, to be added in float64 on the host: a float32 sum over a million rows would
+    lose the last steps towards the mode.
+    """
+    prior = _with_derivatives(flat_log_prior(log_prior, layout))
+    block_sum = _with_derivatives(block_log_likelihood(log_likelihood, layout))
+
+    def curvature(vector: Float[Array, " d"], data: PyTree[Array]) -> tuple:
+        d, itemsize = layout.num_dimensions, jnp.dtype(layout.dtype).itemsize
+        # Forward over reverse carries d tangents of a block at once, each as wide as a row.
+        length = block_length(data, d * max(row_bytes(data), d * itemsize), CURVATURE_BYTES)
+        sums = sum_over_rows(lambda block: block_sum(vector, block), data, length)
+        return prior(vector), *sums
+
+    return curvature
+
+
+def _with_derivatives(function):
+    def value_gradient_hessian(vector, *rows):
+        value, gradient = jax.value_and_grad(function)(vector, *rows)
+        return value, gradient, jax.hessian(function)(vector, *rows)
+
+    return value_gradient_hessian
