@@ -2,5 +2,6 @@
 
 from virial.theory.linear_chain import LinearChain
 from virial.theory.linear_gaussian import LinearGaussian, SchemeOptions
+from virial.theory.toy import GaussianToy, StationaryLaw
 
-__all__ = ["LinearChain", "LinearGaussian", "SchemeOptions"]
+__all__ = ["GaussianToy", "LinearChain", "LinearGaussian", "SchemeOptions", "StationaryLaw"]
