@@ -22,12 +22,14 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int32, UInt32
 
-from virial.gradient.words import Key, multiply_high, uniform_indices, words, words_per_index
+from virial.gradient.words import Key, multiply_high, word_pairs, words, words_per_index
 
 # 4 and 6 rounds fail the χ² test over all subsets of small N; see tests.
 _ROUNDS = 8
 # Below, no Feistel network is random enough; the exchanges alone are exact, and cheap.
 _SMALL = 64
+# Up to this size n²/2 comparisons are cheaper than the network.
+_FEW = 32
 
 
 def _rectangle(N: int) -> tuple[int, int]:
@@ -63,6 +65,63 @@ def _feistel(x: Array, keys: list[Array], a: int, b: int) -> Array:
     return L * np.uint32(b) + R
 
 
+def _many(key: Key, first_step: Any, num_steps: int, num_rows: int, n: int) -> Array:
+    """The Feistel network on M rows, then an exchange for each of the others."""
+    a, b = _rectangle(num_rows)
+    M, rounds = a * b, _ROUNDS if a * b > 1 else 0
+    per_index = words_per_index(num_rows)
+    drawn = words(key, first_step, num_steps, rounds + (num_rows - M) * per_index)
+
+    x = lax.broadcasted_iota(jnp.uint32, (num_steps, n), 1)
+    y = _feistel(x, [drawn[:, r, None] for r in range(rounds)], a, b) if rounds else x
+    for i, t in enumerate(range(M, num_rows)):
+        first = rounds + i * per_index
+        low = drawn[:, first + 1, None] if per_index == 2 else None
+        j = multiply_high(drawn[:, first, None], t + 1, low)
+        y = jnp.where(y == j, np.uint32(t), y)
+        if t < n:
+            y = jnp.where(x == t, j, y)
+    return y
+
+
+def _few(key: Key, first_step: Any, num_steps: int, num_rows: int, n: int) -> Array:
+    r"""The first n exchanges of a Fisher–Yates shuffle, with no table to exchange in.
+
+    At step i the shuffle exchanges the entries at i and at a uniform j_i ∈ [i, N). What entry i
+    receives has come to j_i through the steps before: going back from v = j_i, where v = j_k it
+    came from place k, for k = i−1, …, 0. That is n²/2 comparisons, done for all steps at once.
+    """
+    # Lanes lead: the inner loops run over the steps, a multiple of the vector length.
+    per_index = words_per_index(num_rows)
+    num_pairs = (n * per_index + 1) // 2
+    shape = (num_pairs, num_steps)
+    step = jnp.asarray(first_step, jnp.uint32) + lax.broadcasted_iota(jnp.uint32, shape, 1)
+    pair = lax.broadcasted_iota(jnp.uint32, shape, 0)
+    even, odd = word_pairs(key, step.reshape(-1), pair.reshape(-1))
+    even, odd = even.reshape(shape), odd.reshape(shape)
+
+    i = np.arange(n, dtype=np.uint32)[:, None]
+    if per_index == 2:
+        j = i + multiply_high(even, num_rows - i, low=odd)
+    else:
+        drawn = jnp.stack([even, odd], 1).reshape(2 * num_pairs, num_steps)[:n]
+        j = i + multiply_high(drawn, num_rows - i)
+
+    # Two iterations, each a single kernel: one would be inlined, and j computed again for each k.
+    per_pass = n // 2
+
+    def go_back(half: Array, v: Array) -> Array:
+        for q in range(per_pass):
+            k = np.int32(n - 2 - q) - np.int32(per_pass) * lax.convert_element_type(half, jnp.int32)
+            # For odd n the passes are exact; for even n the last k is −1, and matches nothing.
+            j_k = lax.dynamic_index_in_dim(j, jnp.maximum(k, 0), 0)
+            place = lax.convert_element_type(k, jnp.uint32)
+            v = jnp.where((i > place) & (v == j_k), place, v)
+        return v
+
+    return lax.fori_loop(0, 2, go_back, j).T
+
+
 def subset(
     key: Key, first_step: UInt32[Array, ""] | Any, num_steps: int, num_rows: int, batch_size: int
 ) -> Int32[Array, "num_steps batch_size"]:
@@ -76,8 +135,7 @@ def subset(
         batch_size: n, 1 … N.
 
     Returns:
-        The rows of each batch: all different. A batch depends on `key`, its step and N, and is the
-        beginning of any larger batch of that step.
+        The rows of each batch: all different, and dependent on `key`, step, N and n alone.
 
     Example:
         >>> from virial.gradient.words import chain_key
@@ -85,18 +143,5 @@ def subset(
         >>> rows.shape, len(set(rows[0].tolist()))
         ((256, 10), 10)
     """
-    a, b = _rectangle(num_rows)
-    M, rounds = a * b, _ROUNDS if a * b > 1 else 0
-    per_index = words_per_index(num_rows)
-    drawn = words(key, first_step, num_steps, rounds + (num_rows - M) * per_index)
-
-    x = lax.broadcasted_iota(jnp.uint32, (num_steps, batch_size), 1)
-    y = _feistel(x, [drawn[:, r, None] for r in range(rounds)], a, b) if rounds else x
-    for i, t in enumerate(range(M, num_rows)):
-        first = rounds + i * per_index
-        j = uniform_indices(drawn[:, first : first + per_index], t + 1, per_index)
-        j = j.astype(jnp.uint32)
-        y = jnp.where(y == j, np.uint32(t), y)
-        if t < batch_size:
-            y = jnp.where(x == t, j, y)
-    return y.astype(jnp.int32)
+    draw = _few if batch_size <= _FEW else _many
+    return draw(key, first_step, num_steps, num_rows, batch_size).astype(np.int32)
