@@ -22,7 +22,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int32, UInt32
 
-from virial.gradient.words import Key, multiply_high, word_pairs, words, words_per_index
+from virial.gradient.threefry import Key, word_pairs
+from virial.gradient.words import multiply_high, words, words_per_index
 
 # 4 and 6 rounds fail the χ² test over all subsets of small N; see tests.
 _ROUNDS = 8
@@ -107,13 +108,13 @@ def _few(key: Key, first_step: Any, num_steps: int, num_rows: int, n: int) -> Ar
         drawn = jnp.stack([even, odd], 1).reshape(2 * num_pairs, num_steps)[:n]
         j = i + multiply_high(drawn, num_rows - i)
 
-    # Two iterations, each a single kernel: one would be inlined, and j computed again for each k.
+    # A loop of two, so that j exists in memory: inlined, j would be computed again for each k.
     per_pass = n // 2
 
     def go_back(half: Array, v: Array) -> Array:
         for q in range(per_pass):
+            # For even n the last k is −1, as a word 2³² − 1: no lane lies above it.
             k = np.int32(n - 2 - q) - np.int32(per_pass) * lax.convert_element_type(half, jnp.int32)
-            # For odd n the passes are exact; for even n the last k is −1, and matches nothing.
             j_k = lax.dynamic_index_in_dim(j, jnp.maximum(k, 0), 0)
             place = lax.convert_element_type(k, jnp.uint32)
             v = jnp.where((i > place) & (v == j_k), place, v)

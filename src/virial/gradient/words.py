@@ -1,16 +1,14 @@
 r"""Random words, row indices and normals, addressed by (step, lane).
 
-Everything random in a run comes from Threefry-2x32 with 20 rounds, a keyed bijection of pairs of
-32-bit words: no state is carried from step to step, so the numbers of step k are the same whatever
-the block length, the chunk length, the place where a run was resumed and the chains beside it.
-
     (word_{k,2p}, word_{k,2p+1}) = threefry_key(k, p)        k: step, 2p and 2p+1: lanes
 
-Steps are counted modulo 2³²; the caller folds the high word of a longer count into the key.
+A number depends on the key, its step and its lane; never on where a block of steps begins, how long
+it is, or how many lanes it has. Steps are counted modulo 2³²; the caller folds the high word of a
+longer count into the key.
 
 References:
     Salmon, Moraes, Dror, Shaw (2011), Parallel random numbers: as easy as 1, 2, 3. SC '11.
-    Box, Muller (1958), A note on the generation of random normal deviates.
+    Box, Muller (1958), A note on the generation of random normal deviates. Ann. Math. Stat. 29.
 """
 
 from typing import Any
@@ -20,12 +18,19 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int32, UInt32
 
-Key = UInt32[Array, "2"]
+from virial.gradient.threefry import Key, block_pairs, chain_key, fold
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = np.uint32(0x1BD11BDA)
-# `words` stays below 2³¹ in the second counter, so folded keys never coincide with words.
-_FOLD = np.uint32(0xFFFFFFFF)
+__all__ = [
+    "Key",
+    "chain_key",
+    "fold",
+    "multiply_high",
+    "standard_normals",
+    "uniform_indices",
+    "words",
+    "words_per_index",
+]
+
 _ONE_WORD_ROWS = 2**20
 # Interpolation at Chebyshev nodes: sin(πt/2)/t in t² on [0, 1], to 7e-9;
 # (log(1 + s) − s)/s² on [−1/3, 1/3], to 6e-8 of the logarithm.
@@ -42,121 +47,12 @@ _LOG = (
 )
 
 
-def _group(x0: Any, x1: Any, rotations: tuple[int, ...], s0: Any, s1: Any) -> tuple[Any, Any]:
-    """Four rounds, then the key enters."""
-    for r in rotations:
-        x0 = x0 + x1
-        x1 = ((x1 << np.uint32(r)) | (x1 >> np.uint32(32 - r))) ^ x0
-    return x0 + s0, x1 + s1
-
-
-def _threefry(key: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
-    """Threefry-2x32-20 of a counter, on NumPy or JAX arrays of uint32 alike."""
-    schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
-    x0, x1 = x0 + schedule[0], x1 + schedule[1]
-    for i in range(5):
-        s0, s1 = schedule[(i + 1) % 3], schedule[(i + 2) % 3] + np.uint32(i + 1)
-        x0, x1 = _group(x0, x1, _ROTATIONS[i % 2], s0, s1)
-    return x0, x1
-
-
-def word_pairs(
-    key: Key, step: UInt32[Array, "*shape"], pair: UInt32[Array, "*shape"]
-) -> tuple[UInt32[Array, "*shape"], UInt32[Array, "*shape"]]:
-    """The words of lanes 2·pair and 2·pair + 1: threefry_key(step, pair).
-
-    XLA compiles two outputs into two kernels, each with all it needs, and an optimization_barrier
-    is gone before it fuses. Only a loop keeps a consumer from hashing anew for every use; two
-    iterations of eight rounds are enough, and short kernels overlap better than one of twenty
-    rounds in a row. The last four rounds stay outside and fuse with what follows.
-
-    Args:
-        key: Key of the stream.
-        step: Steps; a flat array vectorises best.
-        pair: Pairs of lanes, 0 … 2³¹ − 1.
-
-    Returns:
-        The even and the odd word.
-
-    Example:
-        >>> step = np.arange(3, dtype=np.uint32)
-        >>> even, odd = word_pairs(chain_key(0, 0), step, np.zeros_like(step))
-        >>> even.shape, odd.shape
-        ((3,), (3,))
-    """
-    key = jnp.asarray(key)
-
-    def eight_rounds(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        x0, x1, a, b, c = carry
-        count = 2 * lax.convert_element_type(i, jnp.uint32)
-        x0, x1 = _group(x0, x1, _ROTATIONS[0], b, c + (count + 1))
-        x0, x1 = _group(x0, x1, _ROTATIONS[1], c, a + (count + 2))
-        return x0, x1, c, a, b
-
-    k0, k1 = key[0], key[1]
-    start = (step + k0, pair + k1, k0, k1, k0 ^ k1 ^ _PARITY)
-    x0, x1, _, b, c = lax.fori_loop(0, 2, eight_rounds, start)
-    return _group(x0, x1, _ROTATIONS[0], b, c + np.uint32(5))
-
-
-def _pairs_of_steps(key: Key, first_step: Any, num_steps: int, num_pairs: int) -> Any:
-    """Even and odd words of a block of steps, flat: one long loop instead of many short ones."""
-    shape = (num_steps, num_pairs)
-    step = jnp.asarray(first_step, jnp.uint32) + lax.broadcasted_iota(jnp.uint32, shape, 0)
-    return word_pairs(key, step.reshape(-1), lax.broadcasted_iota(jnp.uint32, shape, 1).reshape(-1))
-
-
 def _interleave(even: Array, odd: Array, num_steps: int, width: int) -> Array:
     return jnp.stack([even, odd], -1).reshape(num_steps, -1)[:, :width]
 
 
-def chain_key(seed: int, chain: int) -> UInt32[np.ndarray, "2"]:
-    """The key of one chain, computed on the host: threefry_seed(chain).
-
-    Args:
-        seed: 0 … 2⁶⁴ − 1.
-        chain: Number of the chain, 0 … 2⁶⁴ − 1. Two chains of a seed never share a key.
-
-    Returns:
-        Two words that depend on `seed` and `chain` alone.
-
-    Example:
-        >>> chain_key(seed=0, chain=3)
-        array([...], dtype=uint32)
-    """
-    for name, value in (("seed", seed), ("chain", chain)):
-        if not 0 <= value < 2**64:
-            raise ValueError(f"{name} must lie in 0…2⁶⁴−1, got {value}.")
-    # Arrays of one element: NumPy scalars would warn of the overflow that a hash lives from.
-    k0, k1, x0, x1 = (
-        np.array([word], np.uint32)
-        for value in (int(seed), int(chain))
-        for word in (value & 0xFFFFFFFF, value >> 32)
-    )
-    return np.concatenate(_threefry((k0, k1), x0, x1))
-
-
-def fold(key: Key, number: Int32[Array, ""] | UInt32[Array, ""] | int) -> Key:
-    """An independent key for stream `number` of `key`: threefry_key(number, 2³² − 1).
-
-    Args:
-        key: The key to derive from.
-        number: 0 … 2³² − 1; different numbers give different keys.
-
-    Returns:
-        A key whose words are unrelated to those of `key` and of its other streams.
-
-    Example:
-        >>> rows, normals = fold(chain_key(0, 0), 0), fold(chain_key(0, 0), 1)
-        >>> bool((rows != normals).any())
-        True
-    """
-    x0, x1 = _threefry(jnp.asarray(key), jnp.asarray(number).astype(jnp.uint32), _FOLD)
-    return jnp.stack([x0, x1])
-
-
 def words(
-    key: Key, first_step: UInt32[Array, ""] | int, num_steps: int, num_words: int
+    key: Key, first_step: UInt32[Array, ""] | Any, num_steps: int, num_words: int
 ) -> UInt32[Array, "num_steps num_words"]:
     """Uniform 32-bit words of steps first_step, first_step + 1, …
 
@@ -174,7 +70,7 @@ def words(
         >>> bool((words(key, 7, 2, 3)[1] == words(key, 8, 1, 5)[0, :3]).all())
         True
     """
-    even, odd = _pairs_of_steps(key, first_step, num_steps, (num_words + 1) // 2)
+    even, odd = block_pairs(key, first_step, num_steps, (num_words + 1) // 2)
     return _interleave(even, odd, num_steps, num_words)
 
 
@@ -297,13 +193,13 @@ def standard_normals(
         raise TypeError(f"dtype must be float32 or float64, got {np.dtype(dtype)}; convert after.")
     num_pairs = (d + 1) // 2
     if np.dtype(dtype) == np.float32:
-        radius, turn = _pairs_of_steps(key, first_step, num_steps, num_pairs)
+        radius, turn = block_pairs(key, first_step, num_steps, num_pairs)
         # Of the 2³² values those nearest to one round to it: ξ = 0, with probability 2⁻²⁵.
         u = radius.astype(np.float32) * np.float32(2.0**-32) + np.float32(2.0**-33)
         r = jnp.sqrt(-2 * _log(u))
         # A sine is the cosine a quarter of a turn earlier.
         return _interleave(r * _cos(turn), r * _cos(turn - np.uint32(2**30)), num_steps, d)
-    high, low = _pairs_of_steps(key, first_step, num_steps, 2 * num_pairs)
+    high, low = block_pairs(key, first_step, num_steps, 2 * num_pairs)
     u = high.astype(dtype) * 2.0**-32 + (low.astype(dtype) + 0.5) * 2.0**-64
     u = u.reshape(-1, 2)
     r, angle = jnp.sqrt(-2 * jnp.log(u[:, 0])), 2 * np.pi * u[:, 1]
