@@ -10,7 +10,7 @@ pairs have the shape (d, d, p, p), or (d, p, p) in the diagonal case; `left` and
 arrays of modes the axes to be broadcast against them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float
@@ -57,6 +57,19 @@ class LinearChain:
     def is_diagonal(self) -> bool:
         """Whether the coordinates do not interact."""
         return self.V.ndim == 1
+
+    def coordinates(self, part: slice) -> "LinearChain":
+        """The chain of some coordinates of a diagonal model."""
+        step = ModeStep(*(getattr(self.step, field.name)[part] for field in fields(ModeStep)))
+        return LinearChain(
+            step=step,
+            V=self.V[part],
+            slopes=self.slopes[:, part],
+            basis=self.basis[part],
+            mean=self.mean[part],
+            posterior_covariance=self.posterior_covariance[part],
+            unstable=self.unstable,
+        )
 
     def left(self, modes: np.ndarray) -> np.ndarray:
         """Give an array of modes the axes of the first index of a pair."""

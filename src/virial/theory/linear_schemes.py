@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["SCHEMES", "ModeStep"]
+__all__ = ["SCHEMES", "ModeStep", "stability_limit", "unstable_message"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,3 +164,46 @@ SCHEMES: MappingProxyType[str, Callable[[np.ndarray, float, float], ModeStep]] =
         "ubu": _ubu,
     }
 )
+
+_KINETIC = ("sghmc", "baoab", "ubu")
+
+
+def stability_limit(scheme: str, a: Float[np.ndarray, " d"], friction: float) -> float:
+    """The step size at which some mode of curvature a becomes unstable.
+
+    2/max(a) for the Euler family and Leimkuhler–Matthews; for the kinetic schemes by bisection.
+
+    Example:
+        >>> round(stability_limit("baoab", np.array([0.5]), friction=1.0), 12)  # 2/√(2a)
+        2.0
+    """
+    if scheme not in _KINETIC:
+        return float(2 / a.max())
+
+    def stable(h: float) -> bool:
+        return SCHEMES[scheme](a, h, friction).is_stable()
+
+    high = 1e-3 * min(1 / np.sqrt(a.max()), 1 / friction)
+    while stable(high):
+        high *= 1.25
+    low = high / 1.25
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return float(low)
+
+
+def unstable_message(scheme: str, a: Float[np.ndarray, " d"], h: float, friction: float) -> str:
+    """What to tell who asks for a stationary law at an unstable step.
+
+    Example:
+        >>> print(unstable_message("sgld", np.array([4.0]), 0.6, 1.0)[:60])
+        h = 0.6 is unstable for scheme 'sgld': a stationary law need
+    """
+    rule = "" if scheme in _KINETIC else " = 2/λmax(A)"
+    limit = f"{stability_limit(scheme, a, friction):.6g}{rule}"
+    return (
+        f"h = {h:g} is unstable for scheme {scheme!r}: a stationary law needs h < {limit} "
+        f"(the largest curvature is {a.max():.6g}, of LᵀAL "
+        "under a preconditioner L); take a smaller h, or ask for a finite number of steps"
+    )
