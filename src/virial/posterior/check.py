@@ -75,17 +75,18 @@ def as_init(init: PyTree, data: PyTree) -> Position:
     """
     names = leaf_names(init, "init")
     leaves, structure = jax.tree.flatten(init)
-    typed = [None if type(leaf) is float else leaf for leaf in leaves]
-    typed = [leaf if leaf is None else as_array(leaf, n) for leaf, n in zip(typed, names)]  # noqa: B905
-    for leaf, name in zip(typed, names, strict=True):
-        if leaf is not None and not jnp.issubdtype(leaf.dtype, jnp.floating):
+    known = {}
+    for leaf, name in zip(leaves, names, strict=True):
+        if type(leaf) is float:
+            continue
+        known[name] = as_array(leaf, name)
+        if not jnp.issubdtype(known[name].dtype, jnp.floating):
             raise TypeError(
-                f"{name} must hold floats, got {leaf.dtype.name}: a position moves by fractions; "
-                f"write 0.0 instead of 0, or convert with numpy.asarray({name}, float)."
+                f"{name} must hold floats, got {known[name].dtype.name}: a position moves by "
+                f"fractions; write 0.0 instead of 0, or convert with numpy.asarray({name}, float)."
             )
-    known = [(n, leaf) for n, leaf in zip(names, typed, strict=True) if leaf is not None]
-    known += zip(leaf_names(data, "data"), jax.tree.leaves(data), strict=True)
-    dtype = _one_float_type([n for n, _ in known], [leaf for _, leaf in known])
+    known |= zip(leaf_names(data, "data"), jax.tree.leaves(data), strict=True)
+    dtype = _one_float_type(list(known), list(known.values()))
     converted = [jnp.asarray(leaf, dtype) for leaf in leaves]
     if sum(leaf.size for leaf in converted) == 0:
         raise ValueError(
@@ -167,26 +168,33 @@ def finite(leaf: Any, name: str) -> None:
         bad += np.count_nonzero(~np.isfinite(table[start : start + step]), axis=0)
     if not bad.any():
         return
-    where = name
-    if leaf.ndim >= 2:
-        columns = np.flatnonzero(bad)
-        shown = [f"column {np.unravel_index(c, leaf.shape[1:])} ({bad[c]})" for c in columns[:5]]
-        if leaf.ndim == 2:
-            shown = [f"column {c} ({bad[c]})" for c in columns[:5]]
-        more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
-        where += " in " + ", ".join(shown) + more
-    what = "entry" if bad.sum() == 1 else "entries"
     raise ValueError(
-        f"{name} must be finite, got {bad.sum()} NaN or infinite {what}: {where}; "
-        "drop those rows or fill them in before."
+        f"{name} must be finite, got {bad.sum()} NaN or infinite "
+        f"{'entry' if bad.sum() == 1 else 'entries'}{_columns(bad, leaf.shape[1:])}; drop those "
+        "rows or fill them in before."
     )
+
+
+def _columns(counts, shape):
+    """``, in column 1 (2), column 3 (1)``: where the counts are not zero."""
+    if not shape:
+        return ""
+    columns = np.flatnonzero(counts)
+    names = [tuple(map(int, np.unravel_index(c, shape))) for c in columns]
+    names = columns if len(shape) == 1 else names
+    shown = [f"column {n} ({counts[c]})" for n, c in zip(names, columns, strict=True)]
+    more = f" and {len(shown) - 5} more columns" if len(shown) > 5 else ""
+    return ", in " + ", ".join(shown[:5]) + more
 
 
 def as_array(leaf: Any, name: str) -> jax.Array:
     """A jax array of float32, float64, integers or booleans; NumPy's float64 becomes float32
     when JAX runs without float64, as everywhere in JAX."""
     if not isinstance(leaf, jax.Array):
-        leaf = np.asarray(leaf)
+        try:
+            leaf = np.asarray(leaf)
+        except ValueError as error:
+            raise ValueError(f"{name} must be an array, all rows of one shape: {error}") from error
         if leaf.dtype.kind not in "fiub" and leaf.dtype.name != "bfloat16":
             raise TypeError(
                 f"{name} must hold numbers, got {leaf.dtype.name}; convert it to a dense array "

@@ -14,6 +14,9 @@ from virial.posterior.layout import Layout, Position
 from virial.posterior.stream import block_length, rounded, row_bytes, sum_over_rows
 
 Scalar = Float[Array, ""]
+# Large enough that the loop over blocks costs nothing, small beside the rows of any table for
+# which memory matters.
+BLOCK_BYTES = 8 * 2**20
 # d tangents of a block at once: more than for a gradient, or blocks would be too short to pay.
 CURVATURE_BYTES = 32 * 2**20
 
@@ -83,7 +86,7 @@ def streamed_value_and_gradient(
 def _rows_per_block(data: PyTree[Array], layout: Layout) -> int:
     # A gradient may make d numbers of every row.
     widest = max(row_bytes(data), layout.num_dimensions * jnp.dtype(layout.dtype).itemsize)
-    return block_length(data, widest)
+    return block_length(data, widest, BLOCK_BYTES)
 
 
 def streamed_curvature(log_prior: Callable, log_likelihood: Callable, layout: Layout) -> Callable:

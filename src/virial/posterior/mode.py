@@ -170,8 +170,9 @@ def _no_mode_message(start, point, step, passes, layout):
         return (
             f"no mode after {passes} passes: in {kind} the curvature vanishes along "
             f"{_names(step.flattest, layout, point.vector)}. A parameter may be unused or columns "
-            "collinear, under too wide a prior: narrow the prior or remove one; or columns have "
-            f"means far beyond their spread: centre and scale them{wider}."
+            "collinear, under too wide a prior: narrow the prior or remove one; columns may have "
+            f"means far beyond their spread: centre and scale them{wider}; or a scale runs to 0 "
+            "in a hierarchy, which has no mode: sample it without."
         )
     running = _names(step.p * diagonal, layout, point.vector)
     return (

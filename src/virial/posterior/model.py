@@ -1,7 +1,7 @@
 """What is sampled: a prior, the likelihood of a row, the rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +75,10 @@ class Posterior:
         check.scalar_log_density("log_likelihood", self.log_likelihood, layout, (init, row))
         value, gradient = self._value_and_gradient(init, data)
         check.finite_at_init(self, value, gradient)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # To another process go the fields; compiled programs cannot.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def layout(self) -> Layout:

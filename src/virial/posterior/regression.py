@@ -65,7 +65,7 @@ def logistic_regression(X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0
         shown = ", ".join(f"{value:g}" for value in sorted(values)[:5])
         raise ValueError(f"y must hold 0 and 1, or -1 and 1, got the values {shown}.")
     # The sign goes into the row once: a batch is then one gather instead of two.
-    rows = jnp.where(y > 0, X.T, -X.T).T
+    rows = _times_sign(X, y)
 
     def log_likelihood(position, row):
         return log_sigmoid(row @ position)
@@ -196,6 +196,11 @@ def robust_regression(
         return constant - (nu + 1) / 2 * jnp.log1p(r**2 / nu)
 
     return _of_coefficients(log_likelihood, (X, y), prior_scale)
+
+
+@jax.jit
+def _times_sign(X, y):
+    return X * jnp.where(y > 0, 1, -1).astype(X.dtype)[:, None]
 
 
 def _of_coefficients(log_likelihood, data, prior_scale):

@@ -1,18 +1,15 @@
 """Sums over all rows in blocks: memory that depends on the block, precision beyond the type."""
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, PyTree
 
-# Large enough that the loop over blocks costs nothing, small beside the rows of any table
-# for which memory matters.
-BLOCK_BYTES = 8 * 2**20
 
-
-def block_length(data: PyTree, bytes_per_row: int, block_bytes: int = BLOCK_BYTES) -> int:
+def block_length(data: PyTree, bytes_per_row: int, block_bytes: int) -> int:
     """Rows per block so that what is made of a block stays near ``block_bytes``.
 
     Args:
@@ -57,9 +54,12 @@ def sum_over_rows(
         total = function(data)
         return total, jax.tree.map(jnp.zeros_like, total)
 
-    def block(start, size):
-        # Sliced inside the loop: reshaping to (blocks, rows, ...) would copy all rows.
-        return jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, start, size), data)
+    # Sliced inside the loop: reshaping to (blocks, rows, ...) would copy all rows. Sliced anew
+    # when differentiated: kept, the blocks and what is made of them would be N × d.
+    @partial(jax.checkpoint, static_argnums=1)
+    def of_block(start, size):
+        block = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, start, size), data)
+        return function(block)
 
     def add(sums, term):
         total, error = sums
@@ -67,17 +67,15 @@ def sum_over_rows(
         error = jax.tree.map(_two_sum_error, total, term, new, error)
         return new, error
 
-    # Recomputed when differentiated: kept, the residuals of all blocks would be N × d.
-    checkpointed = jax.checkpoint(function)
-    shapes = jax.eval_shape(function, jax.eval_shape(lambda: block(0, length)))
+    shapes = jax.eval_shape(lambda: of_block(0, length))
     zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     sums, _ = lax.scan(
-        lambda sums, k: (add(sums, checkpointed(block(k * length, length))), None),
+        lambda sums, k: (add(sums, of_block(k * length, length)), None),
         (zero, zero),
         jnp.arange(num_blocks),
     )
     if remainder:
-        sums = add(sums, checkpointed(block(num_blocks * length, remainder)))
+        sums = add(sums, of_block(num_blocks * length, remainder))
     return sums
 
 
