@@ -1,1 +1,7 @@
 """HOW the slope is estimated: full batch or minibatch, which rows, the estimator's noise."""
+
+from virial.gradient.batch import Batch, Estimator, Model, noise_scale
+from virial.gradient.full import FullBatch
+from virial.gradient.minibatch import Minibatch
+
+__all__ = ["Batch", "Estimator", "FullBatch", "Minibatch", "Model", "noise_scale"]

@@ -1,0 +1,211 @@
+"""What `sample` is asked for, checked: every error names the argument and the way out."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from virial.posterior import Posterior
+from virial.run.program import Moments
+from virial.run.result import Run, Settings
+from virial.sampler import Sampler
+
+# What `sample` takes where nothing is said; a resumed run has its own.
+DEFAULTS: dict[str, Any] = {
+    "num_chains": 1, "seed": 0, "burn_in": 0, "keep_every": 1, "moments": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `sample`, complete."""
+
+    num_steps: int
+    num_chains: int
+    seed: int
+    burn_in: int
+    keep_every: int | None
+    functions: Mapping[str, Callable[[Any], Any]]
+    shapes: dict[str, tuple[int, ...]]
+    moments: Moments
+    cores: int | None
+
+
+def check(
+    posterior: Posterior,
+    sampler: Sampler,
+    num_steps: Any,
+    num_chains: Any,
+    seed: Any,
+    burn_in: Any,
+    keep_every: Any,
+    functions: Mapping[str, Callable[[Any], Any]] | None,
+    moments: Any,
+    cores: Any,
+    resume: Run | None,
+) -> Request:
+    """Fills in what was not said, refuses what cannot be done."""
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"posterior must be a virial.Posterior, got {type(posterior).__name__}")
+    if not (hasattr(sampler, "step") and hasattr(sampler, "noises")):
+        raise TypeError(f"sampler must be a sampler such as SGLD(…), got {sampler!r}")
+    sampler.gradient.check(posterior.num_rows)
+    num_steps = _whole("num_steps", num_steps, 1)
+    asked = {"num_chains": num_chains, "seed": seed, "burn_in": burn_in}
+    asked |= {"keep_every": keep_every, "moments": moments}
+    if resume is not None:
+        asked = {name: _continued(name, value, resume) for name, value in asked.items()}
+    num_chains = _whole("num_chains", asked["num_chains"], 1)
+    seed = _whole("seed", asked["seed"], 0)
+    burn_in = _whole("burn_in", asked["burn_in"], 0)
+    keep_every, moments = asked["keep_every"], asked["moments"]
+    if seed >= 2**64:
+        raise ValueError(f"seed must lie in 0…2⁶⁴ − 1, got {seed}")
+    if burn_in >= num_steps:
+        raise ValueError(
+            f"burn_in must lie below num_steps, got burn_in = {burn_in} and "
+            f"num_steps = {num_steps}: nothing would be left to average"
+        )
+    if keep_every is not None:
+        keep_every = _whole("keep_every", keep_every, 1)
+        if keep_every >= 2**31:
+            raise ValueError(f"keep_every must lie below 2³¹ (None keeps none), got {keep_every}")
+    if moments not in (None, "full", "diagonal"):
+        raise ValueError(f'moments must be "full", "diagonal" or None, got {moments!r}')
+    moments = moments or _default_moments(posterior, sampler)
+    functions = dict(functions or {})
+    shapes = {name: _function_shape(posterior, name, f) for name, f in functions.items()}
+    if cores is not None:
+        cores = _whole("cores", cores, 1)
+    request = Request(
+        num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores
+    )
+    if resume is not None:
+        _check_resume(resume, settings(posterior, sampler, request, 0))
+    return request
+
+
+def settings(
+    posterior: Posterior, sampler: Sampler, request: Request, cost_per_step: int
+) -> Settings:
+    """The request as a run remembers it."""
+    return Settings(
+        seed=request.seed,
+        num_chains=request.num_chains,
+        num_steps=request.num_steps,
+        burn_in=request.burn_in,
+        keep_every=request.keep_every,
+        moments=request.moments,
+        functions=request.shapes,
+        sampler=_describe(sampler),
+        fingerprint=_fingerprint(posterior, sampler),
+        num_rows=posterior.num_rows,
+        cost_per_step=cost_per_step,
+    )
+
+
+def positions(posterior: Posterior, init: Any, num_chains: int) -> jax.Array:
+    """Where the chains start: (num_chains, d)."""
+    if init is None:
+        start = posterior.flatten(posterior.init)
+        return jnp.tile(start, (num_chains, 1))
+    leaves, structure = jax.tree.flatten(init)
+    shapes = posterior.layout.shapes
+    each = [(num_chains, *shape) for shape in shapes]
+    if structure == posterior.layout.structure and [np.shape(leaf) for leaf in leaves] == each:
+        flat = [
+            np.asarray(leaf, posterior.dtype).reshape(num_chains, size)
+            for leaf, size in zip(leaves, posterior.layout.sizes, strict=True)
+        ]
+        start = jnp.asarray(np.concatenate(flat, axis=1))
+    else:
+        start = jnp.tile(posterior.flatten(init), (num_chains, 1))
+    if not bool(jnp.isfinite(start).all()):
+        raise ValueError("init holds NaN or infinite numbers")
+    return start
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be {least} or more, got {number}")
+    return number
+
+
+def _continued(name: str, value: Any, resume: Run) -> Any:
+    """The resumed run's own value; another one than that or the default is refused."""
+    old = getattr(resume.settings, name)
+    if value not in (DEFAULTS[name], old):
+        raise ValueError(f"{name} cannot change when resuming: the run has {old!r}, got {value!r}")
+    return old
+
+
+def _default_moments(posterior: Posterior, sampler: Sampler) -> Moments:
+    # d × d products cost about d/n of a step; above that they would be the main cost.
+    batch = sampler.gradient.cost(posterior.num_rows)
+    return "full" if posterior.num_dimensions <= max(64, batch // 4) else "diagonal"
+
+
+def _function_shape(posterior: Posterior, name: str, f: Callable[[Any], Any]) -> tuple[int, ...]:
+    if not callable(f):
+        raise TypeError(f"functions[{name!r}] must be a function of the position, got {f!r}")
+    out = jax.eval_shape(f, posterior.init)
+    if not hasattr(out, "shape"):
+        raise TypeError(
+            f"functions[{name!r}] must return an array, got {type(out).__name__}; "
+            "pass one function for each part"
+        )
+    if jnp.issubdtype(out.dtype, jnp.complexfloating):
+        raise TypeError(f"functions[{name!r}] must return real numbers, got {out.dtype}")
+    return tuple(out.shape)
+
+
+def _describe(sampler: Sampler) -> str:
+    kind, L = type(sampler).__name__, type(sampler.preconditioner).__name__.lower()
+    return f"{kind}(step_size={sampler.step_size}, gradient={sampler.gradient}, {L} coordinates)"
+
+
+def _fingerprint(posterior: Posterior, sampler: Sampler) -> str:
+    """A checksum of what must be the same for a run to go on: sampler, structure, rows.
+
+    Sixty-four rows, evenly spaced, stand for all: enough to tell other data, and no pass.
+    """
+    digest = hashlib.sha256(_describe(sampler).encode())
+    digest.update(posterior.layout.describe().encode())
+    rows = np.linspace(0, posterior.num_rows - 1, 64).astype(int)
+    for leaf in [*jax.tree.leaves(sampler), *[a[rows] for a in jax.tree.leaves(posterior.data)]]:
+        array = np.asarray(leaf)
+        digest.update(f"{array.shape}{posterior.num_rows}".encode())
+        digest.update(array.astype(np.float32).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _check_resume(resume: Run, new: Settings) -> None:
+    old = resume.settings
+    if resume.status.code == "diverged":
+        raise ValueError("resume must be a run that can go on; this one diverged")
+    if new.fingerprint != old.fingerprint:
+        raise ValueError(
+            "resume must come from the same rows, structure and sampler; it was made with "
+            f"{old.sampler}, asked for is {new.sampler}"
+        )
+    if new.functions != old.functions:
+        raise ValueError(
+            "functions cannot change when resuming: the run averages "
+            f"{list(old.functions)}, got {list(new.functions)}"
+        )
+    if new.num_steps < resume.num_steps:
+        raise ValueError(
+            f"num_steps counts all steps of the resumed run, which has {resume.num_steps}; "
+            f"got {new.num_steps}"
+        )

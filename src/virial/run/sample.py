@@ -1,0 +1,201 @@
+"""The one entry to sampling: checks, compiles, runs, and returns a `Run`."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from virial.gradient.words import chain_key
+from virial.posterior import Posterior
+from virial.run import arguments
+from virial.run.arguments import Request
+from virial.run.drive import Checkpoint, Outcome, Span
+from virial.run.execute import execute
+from virial.run.interrupt import interruptible
+from virial.run.moments import Totals
+from virial.run.program import Moments, Program
+from virial.run.progress import display
+from virial.run.result import Run
+from virial.run.status import Divergence, Status
+from virial.sampler import Sampler, fit, size_of_step
+from virial.sampler.algorithm import position_of
+
+
+def sample(
+    posterior: Posterior,
+    sampler: Sampler,
+    num_steps: int,
+    *,
+    num_chains: int = 1,
+    seed: int = 0,
+    init: PyTree | None = None,
+    burn_in: int = 0,
+    keep_every: int | None = 1,
+    functions: Mapping[str, Callable[[Any], Any]] | None = None,
+    moments: Moments | None = None,
+    cores: int | None = None,
+    progress: bool = True,
+    resume: Run | None = None,
+) -> Run:
+    r"""Runs Markov chains on a posterior and returns their averages and draws.
+
+    Same seed, same numbers: whatever the number of chains beside, the chunks, the cores, the
+    progress bar, or an interruption and resumption. Ctrl-C returns the run so far.
+
+    Args:
+        posterior: what to sample.
+        sampler: how, for example `SGLD(step_size, Minibatch(100))`.
+        num_steps: steps of each chain; when resuming, in all.
+        num_chains: chains, each with random numbers of its own.
+        seed: 0 … 2⁶⁴ − 1.
+        init: where chains start: a position for all, or one for each with leading axis chain;
+            `posterior.init` unless given.
+        burn_in: steps left out of averages and draws.
+        keep_every: distance of kept draws; None keeps none, so that memory does not grow with
+            the run.
+        functions: names and functions of the position whose time averages to keep.
+        moments: "full" keeps the d × d second moments of positions and gradients, "diagonal"
+            their diagonals; full up to d = 64, or a quarter of the batch, unless given.
+        cores: worker processes to use; None decides by the work, 1 stays in this process.
+        progress: show a bar where there is a terminal.
+        resume: a run, perhaps loaded from a file, to go on with as if it had never stopped;
+            seed, chains, burn-in and what is kept are then the run's.
+
+    Returns:
+        A `Run`; its status tells whether it finished, was interrupted or diverged.
+
+    Raises:
+        ValueError: an argument is off; the message names it and the way out.
+
+    Example:
+        >>> import virial as vr, numpy as np
+        >>> posterior = vr.gaussian_mean(np.linspace(-1.0, 1.0, 100))
+        >>> sampler = vr.SGLD(0.002, vr.Minibatch(10))
+        >>> run = vr.sample(posterior, sampler, 20_000, num_chains=2, functions={
+        ...     "square": lambda position: position**2})
+        >>> run.status.code, run.passes, run.averages["square"].shape
+        ('finished', 4000.0, (2,))
+    """
+    began = time.perf_counter()
+    request = arguments.check(
+        posterior, sampler, num_steps, num_chains, seed, burn_in, keep_every, functions, moments,
+        cores, resume,
+    )  # fmt: skip
+    sampler = replace(
+        sampler,
+        preconditioner=fit(sampler.preconditioner, posterior.num_dimensions, posterior.dtype),
+    )
+    program = Program(
+        posterior, sampler, request.functions, request.keep_every, request.moments,
+        request.num_chains,
+    )  # fmt: skip
+    span = Span(
+        request.num_steps,
+        request.burn_in,
+        request.keep_every,
+        program.block_size,
+        program.capacity,
+        tuple(name for name, how in sampler.statistics.items() if how == "max"),
+    )
+    keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
+    start = _begin(program, keys, init, request)
+    if resume is not None:
+        # A run from a file knows the numbers of the states, not the sampler's structure.
+        leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume.checkpoint.states)]
+        states = jax.tree.unflatten(jax.tree.structure(start.states), leaves)
+        start = replace(resume.checkpoint, states=states)
+    per_step = sampler.gradient.cost(posterior.num_rows)
+    total = request.num_chains * request.num_steps
+    done = request.num_chains * start.block * program.block_size
+    with (
+        interruptible() as stop,
+        display(progress, done, total, per_step / posterior.num_rows) as screen,
+    ):
+        outcome = execute(program, span, keys, start, request.cores, screen, stop)
+    settings = arguments.settings(posterior, sampler, request, per_step)
+    seconds = time.perf_counter() - began + (resume.seconds if resume else 0.0)
+    run = Run(
+        settings,
+        posterior.layout,
+        _status(posterior, sampler, outcome, request),
+        outcome.steps,
+        seconds,
+        outcome.end.totals,
+        _join(outcome.end.draws, request, posterior),
+        outcome.bookmark,
+    )
+    _warn(run)
+    return run
+
+
+def _begin(program: Program, keys: np.ndarray, init: Any, request: Request) -> Checkpoint:
+    """The states at step 0."""
+    positions = arguments.positions(program.posterior, init, request.num_chains)
+    states = jax.jit(program.init)(program.problem, jnp.asarray(keys), positions)
+    origin = np.asarray(jax.vmap(position_of)(states), np.float64)
+    return Checkpoint(0, states, Totals(origin))
+
+
+def _join(draws: list[np.ndarray], request: Request, posterior: Posterior) -> np.ndarray | None:
+    if request.keep_every is None:
+        return None
+    empty = np.zeros((request.num_chains, 0, posterior.num_dimensions), posterior.dtype)
+    return np.concatenate([empty, *draws], axis=1)
+
+
+def _status(posterior: Posterior, sampler: Sampler, outcome: Outcome, request: Request) -> Status:
+    if outcome.divergence is not None:
+        return Status("diverged", _advice(posterior, sampler, outcome.divergence))
+    if outcome.interrupted:
+        return Status(
+            "interrupted",
+            f"{outcome.steps} of {request.num_steps} steps; "
+            "sample(..., resume=run) goes on from here",
+        )
+    return Status("finished", f"{outcome.steps} steps")
+
+
+def _advice(posterior: Posterior, sampler: Sampler, where: Divergence) -> str:
+    size = size_of_step(sampler.step_size, where.step)
+    text = f"chain {where.chain} left the finite numbers at step {where.step} with h = {size:.3g}"
+    try:
+        limit = stability_limit(posterior, sampler)
+    except (ValueError, ArithmeticError) as error:
+        return f"{text}; no stability limit is known, for the mode was not found ({error})"
+    cause = (
+        "take a smaller step"
+        if size > limit
+        else "the limit holds near the mode with a full gradient: gradient noise or heavy "
+        "curvature elsewhere asks for a smaller step or a larger batch"
+    )
+    return f"{text}; a chain is stable for h < 2/λ_max(A) = {limit:.3g} at the mode: {cause}"
+
+
+def stability_limit(posterior: Posterior, sampler: Sampler) -> float:
+    """2/λ_max(Lᵀ A L) with A = −½ ∇² log π at the mode: the largest stable step."""
+    factor = np.asarray(posterior.mode().factor, np.float64)
+    inverse = np.linalg.inv(factor)
+    L = np.asarray(sampler.preconditioner.shape(jnp.eye(len(factor)))).T
+    A = inverse.T @ inverse / 2
+    return float(2 / np.linalg.eigvalsh(L.T @ A @ L)[-1])
+
+
+def _warn(run: Run) -> None:
+    if not run.status.ok:
+        warnings.warn(f"the run diverged: {run.status.message}", stacklevel=3)
+    largest = np.max(run.totals.peaks.get("hV", 0.0))
+    if largest > 1:
+        warnings.warn(
+            f"the largest hV met was {largest:.2g}: above 1 the correction of ModifiedSGLD is no "
+            "longer small, above 4 it does worse than SGLD; take a smaller step or a larger "
+            "batch",
+            stacklevel=3,
+        )

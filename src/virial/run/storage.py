@@ -1,0 +1,180 @@
+"""Runs as files: a zip archive of `run.json` and plain NumPy arrays; nothing that executes.
+
+`run.json` holds settings, status and the structure of the position; every array is a member
+`NAME.npy` in NumPy's own format, read with pickling off. `unzip` and `numpy.load` open it too.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from virial.posterior.layout import Layout
+from virial.run.drive import Checkpoint
+from virial.run.moments import TimeGroups, Totals
+from virial.run.result import Run, Settings
+from virial.run.status import Status
+
+_FORMAT = "virial run 1"
+
+
+def save(run: Run, path: Path) -> None:
+    """Writes `run` to `path`, whole or not at all."""
+    arrays: dict[str, np.ndarray] = {}
+    if run.kept is not None:
+        arrays["draws"] = run.kept
+    arrays |= _totals_arrays("end", run.totals)
+    arrays |= _totals_arrays("checkpoint", run.checkpoint.totals)
+    for i, leaf in enumerate(jax.tree.leaves(run.checkpoint.states)):
+        arrays[f"checkpoint/state/{i}"] = np.asarray(leaf)
+    header = {
+        "format": _FORMAT,
+        "settings": asdict(run.settings),
+        "status": asdict(run.status),
+        "num_steps": run.num_steps,
+        "seconds": run.seconds,
+        "block": run.checkpoint.block,
+        "num_states": len(jax.tree.leaves(run.checkpoint.states)),
+        "kept": sum(draws.shape[1] for draws in run.checkpoint.draws),
+        "groups": {"end": _groups_header(run.totals)}
+        | {"checkpoint": _groups_header(run.checkpoint.totals)},
+        "position": _encode(run.layout),
+    }
+    partial = path.with_name(path.name + ".partial")
+    with zipfile.ZipFile(partial, "w") as archive:
+        archive.writestr("run.json", json.dumps(header, indent=1))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
+            archive.writestr(name + ".npy", buffer.getbuffer())
+    os.replace(partial, path)
+
+
+def load(path: str | Path) -> Run:
+    """Reads a run that `Run.save` wrote.
+
+    Containers in the position come back as dicts, lists and tuples; other nodes of a pytree as
+    tuples of their children.
+
+    Raises:
+        ValueError: the file is not a run.
+
+    Example:
+        >>> import virial as vr, numpy as np, tempfile, os
+        >>> posterior = vr.gaussian_mean(np.linspace(-1.0, 1.0, 100))
+        >>> run = vr.sample(posterior, vr.SGLD(0.002, vr.Minibatch(10)), num_steps=1000)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.save(os.path.join(folder, "run.virial"))
+        ...     again = vr.load(os.path.join(folder, "run.virial"))
+        >>> bool(again.mean == run.mean)
+        True
+    """
+    path = Path(path)
+    try:
+        archive = zipfile.ZipFile(path)
+        header = json.loads(archive.read("run.json"))
+    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError):
+        raise ValueError(f"{path} is not a run saved by virial") from None
+    with archive:
+        if header.get("format") != _FORMAT:
+            raise ValueError(
+                f"{path} has the format {header.get('format')!r}, this version reads {_FORMAT!r}"
+            )
+        arrays = {
+            name.removesuffix(".npy"): np.lib.format.read_array(
+                io.BytesIO(archive.read(name)), allow_pickle=False
+            )
+            for name in archive.namelist()
+            if name.endswith(".npy")
+        }
+    settings = header["settings"]
+    shapes = {name: tuple(shape) for name, shape in settings.pop("functions").items()}
+    kept = arrays.get("draws")
+    states = [arrays[f"checkpoint/state/{i}"] for i in range(header["num_states"])]
+    return Run(
+        Settings(**settings, functions=shapes),
+        _decode(header["position"]),
+        Status(**header["status"]),
+        header["num_steps"],
+        header["seconds"],
+        _totals("end", arrays, header["groups"]),
+        kept,
+        Checkpoint(
+            header["block"],
+            states,
+            _totals("checkpoint", arrays, header["groups"]),
+            [] if kept is None else [kept[:, : header["kept"]]],
+        ),
+    )
+
+
+def _totals_arrays(name: str, totals: Totals) -> dict[str, np.ndarray]:
+    arrays = {f"{name}/origin": totals.origin}
+    arrays |= {f"{name}/sums/{key}": value for key, value in totals.sums.items()}
+    arrays |= {f"{name}/peaks/{key}": value for key, value in totals.peaks.items()}
+    if totals.groups is not None:
+        arrays[f"{name}/groups"] = totals.groups.table
+    return arrays
+
+
+def _groups_header(totals: Totals) -> dict[str, int] | None:
+    groups = totals.groups
+    if groups is None:
+        return None
+    return {"blocks_per_group": groups.blocks_per_group, "used": groups.used}
+
+
+def _totals(name: str, arrays: dict[str, np.ndarray], groups: dict[str, Any]) -> Totals:
+    def under(prefix: str) -> dict[str, np.ndarray]:
+        return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+    found = groups[name]
+    return Totals(
+        arrays[f"{name}/origin"],
+        under(f"{name}/sums/"),
+        under(f"{name}/peaks/"),
+        None if found is None else TimeGroups(arrays[f"{name}/groups"], **found),
+    )
+
+
+def _encode(layout: Layout) -> dict[str, Any]:
+    """The structure of the position as JSON."""
+    leaves = range(len(layout.shapes))
+    tree = _encode_node(jax.tree.unflatten(layout.structure, leaves))
+    return {"dtype": jnp.dtype(layout.dtype).name, "shapes": layout.shapes, "tree": tree}
+
+
+def _encode_node(node: Any) -> Any:
+    if node is None or isinstance(node, int):
+        return node
+    if type(node) is dict and all(isinstance(key, str) for key in node):
+        return {"dict": {key: _encode_node(child) for key, child in node.items()}}
+    if type(node) is list:
+        return {"list": [_encode_node(child) for child in node]}
+    # Tuples, and nodes that a file cannot name: their children, in the order of the leaves.
+    children = jax.tree.leaves(node, is_leaf=lambda child: child is not node)
+    return {"tuple": [_encode_node(child) for child in children]}
+
+
+def _decode(encoded: dict[str, Any]) -> Layout:
+    tree = _decode_node(encoded["tree"])
+    shapes = tuple(tuple(shape) for shape in encoded["shapes"])
+    return Layout(jax.tree.structure(tree), shapes, jnp.dtype(encoded["dtype"]))
+
+
+def _decode_node(node: Any) -> Any:
+    if node is None or isinstance(node, int):
+        return node
+    ((kind, children),) = node.items()
+    if kind == "dict":
+        return {key: _decode_node(child) for key, child in children.items()}
+    return (list if kind == "list" else tuple)(_decode_node(child) for child in children)
