@@ -1,7 +1,23 @@
 """Exact formulas, no sampling: NumPy and SciPy only."""
 
+from virial.theory.limits import LargeDataLimit, large_data_limit
+from virial.theory.linear_average import TimeAverage
 from virial.theory.linear_chain import LinearChain
 from virial.theory.linear_gaussian import LinearGaussian, SchemeOptions
+from virial.theory.random_data import ExpectedErrors, random_data
 from virial.theory.toy import GaussianToy, StationaryLaw
+from virial.theory.weak import bias_coefficient
 
-__all__ = ["GaussianToy", "LinearChain", "LinearGaussian", "SchemeOptions", "StationaryLaw"]
+__all__ = [
+    "ExpectedErrors",
+    "GaussianToy",
+    "LargeDataLimit",
+    "LinearChain",
+    "LinearGaussian",
+    "SchemeOptions",
+    "StationaryLaw",
+    "TimeAverage",
+    "bias_coefficient",
+    "large_data_limit",
+    "random_data",
+]

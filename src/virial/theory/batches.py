@@ -12,10 +12,11 @@ replace every power of w *after* expanding:
     without replacement   e_{jl} = κ_{j+l}(w),   w^a → (n)_a / (N)_a
 
 with (n)_a = n(n−1)…(n−a+1) and κ_j(w) the cumulants of a coin of probability w: the first because
-(1 + g)^n = Σ_a (n)_a g^a / a!, the second as the coefficient of z^n in Π_i (1 + z e^{t y_i + u y_i²})
-at w = z/(1 + z). The coefficients are integers, so nothing cancels before the data enter. This
-replaces the elementary symmetric polynomials of Appendix C (errata 12: the paper's Mom₂,₁ and
-Mom₃,ₖ are those *without* replacement) and costs O(N) once for the power sums, O(1) for every n.
+(1 + g)^n = Σ_a (n)_a g^a / a!, the second as the coefficient of z^n, at w = z/(1 + z), in
+Π_i (1 + z e^{t y_i + u y_i²}). The coefficients are integers, so nothing cancels before the data
+enter. This replaces the elementary symmetric polynomials of Appendix C (errata 12: the paper's
+Mom₂,₁ and Mom₃,ₖ are those *without* replacement) and costs O(N) once for the power sums, O(1)
+for every n.
 """
 
 from __future__ import annotations
