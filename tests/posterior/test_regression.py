@@ -37,12 +37,6 @@ CASES = {
         LABELS - mean_of_labels(ETA),
         mean_of_labels(ETA) * mean_of_labels(-ETA),
     ),
-    "logistic, signs": (
-        lambda: logistic_regression(X, 2 * LABELS - 1, SCALE),
-        st.bernoulli(mean_of_labels(ETA)).logpmf(LABELS).sum(),
-        LABELS - mean_of_labels(ETA),
-        mean_of_labels(ETA) * mean_of_labels(-ETA),
-    ),
     "linear": (
         lambda: linear_regression(X, Y, noise_scale=0.7, prior_scale=SCALE),
         st.norm(ETA, 0.7).logpdf(Y).sum(),
@@ -78,7 +72,9 @@ def test_density_and_derivatives_are_the_formulas(case, x64):
         np.testing.assert_allclose(posterior.gradient(theta), gradient, **tolerance)
         hessian = -(X.T * weight) @ X - np.diag(SCALE**-2.0)
         tolerance["atol"] *= 100
-        np.testing.assert_allclose(jax.hessian(posterior.log_density)(theta), hessian, **tolerance)
+        np.testing.assert_allclose(
+            jax.jit(jax.hessian(posterior.log_density))(theta), hessian, **tolerance
+        )
 
 
 def test_log_sigmoid_far_out():
@@ -86,9 +82,9 @@ def test_log_sigmoid_far_out():
     np.testing.assert_allclose(
         log_sigmoid(z), -np.logaddexp(0.0, -np.asarray(z, float)), rtol=1e-6, atol=1e-37
     )
-    first = jax.vmap(jax.grad(log_sigmoid))
-    second = jax.vmap(jax.grad(jax.grad(log_sigmoid)))
-    third = jax.vmap(jax.jacfwd(jax.grad(jax.grad(log_sigmoid))))
+    first = jax.jit(jax.vmap(jax.grad(log_sigmoid)))
+    second = jax.jit(jax.vmap(jax.grad(jax.grad(log_sigmoid))))
+    third = jax.jit(jax.vmap(jax.jacfwd(jax.grad(jax.grad(log_sigmoid)))))
     s = 1 / (1 + np.exp(np.clip(np.asarray(z, float), -700, 700)))
     np.testing.assert_allclose(first(z), s, rtol=1e-5, atol=1e-37)
     np.testing.assert_allclose(second(z), -s * (1 - s), rtol=1e-5, atol=1e-37)
@@ -110,8 +106,9 @@ def test_reverse_mode_of_a_row_is_one_elementwise_operation():
 def test_integers_and_lists_are_accepted():
     posterior = linear_regression([[1, 0], [0, 1]], [1, 2])
     assert posterior.dtype == np.float32
-    booleans = logistic_regression(X, LABELS == 1)
-    np.testing.assert_array_equal(booleans.data, logistic_regression(X, LABELS).data)
+    rows = logistic_regression(X, LABELS).data
+    np.testing.assert_array_equal(rows, logistic_regression(X, LABELS == 1).data)
+    np.testing.assert_array_equal(rows, logistic_regression(X, 2 * LABELS - 1).data)
 
 
 BAD_X = X.copy()

@@ -151,16 +151,17 @@ def _no_mode_message(start, point, step, passes, layout):
     diagonal = np.sqrt(np.abs(np.diag(start.H)))
     travel = point.vector - start.vector
     fallen = _fall(travel, start.H, point.H)
+    count = "1 pass" if passes == 1 else f"{passes} passes"
     if fallen < FALLEN:
         return (
-            f"no mode after {passes} passes: the curvature falls without end, to {fallen:.1g} of "
+            f"no mode after {count}: the curvature falls without end, to {fallen:.1g} of "
             f"what it was at init, along {_names(travel * diagonal, layout, point.vector)}. With "
             "classes that a plane separates and a flat prior these run away; give them a prior of "
             "finite scale."
         )
     if step.rises:
         return (
-            f"no mode after {passes} passes: the log density still curves upwards along "
+            f"no mode after {count}: the log density still curves upwards along "
             f"{_names(step.flattest, layout, point.vector)} and may have no maximum there; give "
             "those coordinates a proper prior, or start from another init."
         )
@@ -168,7 +169,7 @@ def _no_mode_message(start, point, step, passes, layout):
     wider = "" if kind == "float64" else ", or use jax.config.update('jax_enable_x64', True)"
     if not step.is_definite:
         return (
-            f"no mode after {passes} passes: in {kind} the curvature vanishes along "
+            f"no mode after {count}: in {kind} the curvature vanishes along "
             f"{_names(step.flattest, layout, point.vector)}. A parameter may be unused or columns "
             "collinear, under too wide a prior: narrow the prior or remove one; columns may have "
             f"means far beyond their spread: centre and scale them{wider}; or a scale runs to 0 "
@@ -176,7 +177,7 @@ def _no_mode_message(start, point, step, passes, layout):
         )
     running = _names(step.p * diagonal, layout, point.vector)
     return (
-        f"no mode after {passes} passes: the Newton decrement (the distance in posterior "
+        f"no mode after {count}: the Newton decrement (the distance in posterior "
         f"standard deviations) is still {step.decrement:.2g}, along {running}; start from a "
         f"nearer init, raise max_passes, or centre and scale the columns of data{wider}."
     )
