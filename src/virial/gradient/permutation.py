@@ -25,11 +25,11 @@ from jaxtyping import Array, Int32, UInt32
 from virial.gradient.threefry import Key, word_pairs
 from virial.gradient.words import multiply_high, words, words_per_index
 
-# 4 rounds fail the χ² test over all pairs of rows at 10⁶ draws, 6 do at 10⁷; 8 pass it at 2.5·10⁷,
-# but for sides as short as 5 × 13: those get 12.
+# χ² over all pairs of rows, 64 ≤ N ≤ 205: 4 rounds fail at 10⁶ draws, 6 nearly always at 2.5·10⁷;
+# 8 fail there on 5 × 13, 6 × 11 and 6 × 13 only. Short sides therefore get 12, which pass.
 _ROUNDS, _ROUNDS_SHORT = 8, 12
 _SHORT = 16
-# Below, no Feistel network is random enough; the exchanges alone are exact, and cheap.
+# Below, exchanges alone: exact, where a network would need more rounds the smaller it is.
 _SMALL = 64
 # Up to this size n²/2 comparisons are cheaper than the network.
 _FEW = 32
