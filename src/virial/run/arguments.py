@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from virial.posterior import Posterior
-from virial.run.program import Moments
 from virial.run.result import Run, Settings
+from virial.run.sums import Moments
 from virial.sampler import Sampler
 
 # What `sample` takes where nothing is said; a resumed run has its own.

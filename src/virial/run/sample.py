@@ -21,10 +21,11 @@ from virial.run.drive import Checkpoint, Outcome, Span
 from virial.run.execute import execute
 from virial.run.interrupt import interruptible
 from virial.run.moments import Totals
-from virial.run.program import Moments, Program
+from virial.run.program import Program
 from virial.run.progress import display
 from virial.run.result import Run
 from virial.run.status import Divergence, Status
+from virial.run.sums import Moments
 from virial.sampler import Sampler, fit, size_of_step
 from virial.sampler.algorithm import position_of
 
