@@ -86,8 +86,8 @@ def lose_kurtosis(a, N, n, sigma_x, replace):
     return normal if a == 4 else whole_noise(a, N, n, sigma_x, replace)
 
 
-def use_the_printed_factor(scheme, order, h, N, n, sigma_x, replace, kappa):
-    return whole_increments(scheme, order, h, N, n, sigma_x, replace, 4 * kappa)
+def use_the_printed_factor(order, h, kappa, joint):
+    return whole_increments(order, h, 4 * kappa, joint)
 
 
 def start_one_step_later(rho, mu, phi, delta0, num_steps):

@@ -1,5 +1,6 @@
 """Exact formulas, no sampling: NumPy and SciPy only."""
 
+from virial.theory.cheapest import CheapestRun, cheapest
 from virial.theory.limits import LargeDataLimit, large_data_limit
 from virial.theory.linear_average import TimeAverage
 from virial.theory.linear_chain import LinearChain
@@ -9,6 +10,7 @@ from virial.theory.toy import GaussianToy, StationaryLaw
 from virial.theory.weak import bias_coefficient
 
 __all__ = [
+    "CheapestRun",
     "ExpectedErrors",
     "GaussianToy",
     "LargeDataLimit",
@@ -18,6 +20,7 @@ __all__ = [
     "StationaryLaw",
     "TimeAverage",
     "bias_coefficient",
+    "cheapest",
     "large_data_limit",
     "random_data",
 ]

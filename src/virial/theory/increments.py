@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 from math import comb, prod
+from typing import Any, TypeVar
 
 from virial.theory.batches import DataPolynomial, batch_moment
 
 Rows = int | Decimal
+Value = TypeVar("Value")
+Joint = dict[tuple[int, int], Value]
 
 
 def odd_factorial(j: int) -> int:
@@ -42,47 +45,55 @@ def noise_moment(a: int, N: Rows, n: Rows, sigma_x: Decimal, replace: bool) -> D
     return batch_moment(a, 0, N, n, replace) * (Decimal(N) / (2 * n * sigma_x**2)) ** a
 
 
-def increment_moments(
-    scheme: str,
-    order: int,
-    h: Decimal,
-    N: Rows,
-    n: Rows,
-    sigma_x: Decimal,
-    replace: bool = False,
-    kappa: Decimal = Decimal(1),
-) -> list[DataPolynomial]:
-    """E ε^j for j = 0 … order: Σ_i C(j,i) h^{j−i/2} (i−1)!! E[b^{j−i} s^i] over even i.
+def joint_moments(
+    scheme: str, order: int, N: Rows, n: Rows, sigma_x: Decimal, replace: bool = False
+) -> Joint[DataPolynomial]:
+    """E[b^a w^c], w what corrects the noise (V or V̂), for every (a, c) in ε^0 … ε^order.
+
+    ``"euler"`` and ``"sgld"`` correct nothing, so theirs have c = 0 only.
 
     Example:
-        >>> euler = increment_moments("euler", 2, Decimal("0.1"), 10, 10, Decimal(1))
-        >>> [float(moment.at({})) for moment in euler]
-        [1.0, 0.0, 0.1]
+        >>> sorted(joint_moments("sgld", 2, 4, 2, Decimal(1)))
+        [(0, 0), (1, 0), (2, 0)]
     """
     if scheme == "euler":
-        n = N
+        constant = DataPolynomial.constant
+        return {(a, 0): constant(Decimal(a == 0)) for a in range(order + 1)}
     noise = [noise_moment(a, N, n, sigma_x, replace) for a in range(order + 1)]
-    if scheme == "euler":
-        noise = [DataPolynomial.constant(Decimal(a == 0)) for a in range(order + 1)]
-    one = DataPolynomial.constant(Decimal(1))
-    s_exact = one + noise[2] * (-kappa * h / 2) if scheme == "msgld" else one
+    joint = {(a, 0): moment for a, moment in enumerate(noise)}
+    if scheme == "sgld":
+        return joint
+    for i in range(2, order + 1, 2):  # the power of s; only even powers of ξ have a mean
+        for c in (i - 1, i):
+            for a in range(order - i + 1):
+                if scheme == "msgld":
+                    joint[a, c] = noise[a] * noise[2] ** c
+                else:
+                    joint[a, c] = _noise_and_estimate(a, c, N, n, sigma_x, replace)
+    return joint
 
-    def noise_and_factor(a: int, i: int) -> DataPolynomial:
-        """E[b^a s^i]."""
-        if scheme != "msgld_estimated":
-            return noise[a] * s_exact**i
-        total = noise[a]
-        for c in range(1, i + 1):
-            joint = _noise_and_estimate(a, c, N, n, sigma_x, replace)
-            total = total + joint * (comb(i, c) * (-kappa * h / 2) ** c)
-        return total
 
+def increment_moments(order: int, h: Any, kappa: Any, joint: Joint[Any]) -> list[Any]:
+    """E ε^j = Σ_{i even} C(j,i) h^{j−i/2} (i−1)!! Σ_c C(i,c) (−κh/2)^c E[b^{j−i} w^c], j ≤ order.
+
+    ``joint`` may hold polynomials in the data, Decimals, or floats with h an array.
+
+    Example:
+        >>> euler = {(0, 0): 1.0, (1, 0): 0.0, (2, 0): 0.0}
+        >>> increment_moments(2, 0.1, 1.0, euler)
+        [1.0, 0.0, 0.1]
+    """
     moments = []
     for j in range(order + 1):
-        total = DataPolynomial.constant(Decimal(0))
+        total = None
         for i in range(0, j + 1, 2):
-            factor = comb(j, i) * odd_factorial(i) * h ** (j - i // 2)
-            total = total + noise_and_factor(j - i, i) * factor
+            scale = comb(j, i) * odd_factorial(i) * h ** (j - i // 2) if j else h * 0 + 1
+            for c in range(i + 1):
+                if (j - i, c) not in joint:
+                    continue
+                correction = comb(i, c) * (-kappa * h / 2) ** c if c else 1
+                term = joint[j - i, c] * (scale * correction)
+                total = term if total is None else total + term
         moments.append(total)
     return moments
 

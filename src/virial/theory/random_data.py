@@ -27,7 +27,7 @@ from typing import Any
 from virial.theory import arguments
 from virial.theory.batches import Partition
 from virial.theory.chain import Chain
-from virial.theory.increments import increment_moments, odd_factorial
+from virial.theory.increments import increment_moments, joint_moments, odd_factorial
 from virial.theory.precision import exact, many_digits
 from virial.theory.recurrence import powers
 
@@ -152,7 +152,8 @@ class NormalData:
         self, scheme: str, n: Decimal, h: Decimal, replace: bool, kappa: Decimal
     ) -> tuple[Decimal, Decimal, Decimal]:
         """(E μ_2, Var μ_2, E μ_4) over data; ``n`` may be any real number in (1, N)."""
-        mu = increment_moments(scheme, 4, h, self.N, n, self.sigma_x, replace, kappa)
+        joint = joint_moments(scheme, 4, self.N, n, self.sigma_x, replace)
+        mu = increment_moments(4, h, kappa, joint)
         mean, square, fourth = (m.weigh(self.monomial) for m in (mu[2], mu[2] ** 2, mu[4]))
         return mean, max(square - mean**2, Decimal(0)), fourth
 

@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from virial.theory import arguments, recurrence
 from virial.theory.chain import Chain
-from virial.theory.increments import increment_moments, noise_moment
+from virial.theory.increments import Joint, increment_moments, joint_moments, noise_moment
 from virial.theory.precision import exact, many_digits
 
 
@@ -253,11 +253,16 @@ class GaussianToy:
         n = arguments.check_batch_size(n, self.num_rows, scheme)
         step = arguments.check_step(self._A, h, r, stable)
         factor = exact(arguments.check_number("kappa", kappa))
-        sigma_x = exact(self.sigma_x)
-        moments = increment_moments(scheme, order, step, self.num_rows, n, sigma_x, replace, factor)
-        sums = self._power_sums(2 * order if scheme == "msgld_estimated" else order)
-        mu = [moment.at(sums) for moment in moments]
+        mu = increment_moments(order, step, factor, self.joint_moments(scheme, n, replace, order))
         return Chain(1 - step * self._A, mu, self._mean, 1 / (2 * self._A))
+
+    def joint_moments(self, scheme: str, n: int, replace: bool, order: int) -> Joint[Decimal]:
+        """What ``increments.joint_moments`` is on these data; call in many_digits()."""
+        sigma_x = exact(self.sigma_x)
+        joint = joint_moments(scheme, order, self.num_rows, n, sigma_x, replace)
+        # V̂ is quadratic in the rows
+        sums = self._power_sums(2 * order if scheme == "msgld_estimated" else order)
+        return {key: moment.at(sums) for key, moment in joint.items()}
 
     def _error(
         self,
