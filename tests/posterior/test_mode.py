@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import scipy.optimize
 
 from virial.posterior import (
     Posterior,
+    gaussian_mean,
     linear_regression,
     logistic_regression,
     poisson_regression,
@@ -148,6 +150,16 @@ def test_columns_far_from_zero_ask_for_float64():
         assert np.abs((mode.position - exact) / mode.sd).max() < 1e-3
 
 
+def test_rounding_of_the_position_is_told_or_refused():
+    """In float32, numbers near 1000 lie 6e-5 apart, near 20000 2e-3; the sd is 1e-3."""
+    x = rng.normal(size=1_000_000)
+    mode = gaussian_mean(x + 1000, prior_scale=1e4).mode()
+    assert mode.decrement < 0.1
+    assert abs(float(mode.position) - (x + 1000).mean()) < 1e-4
+    with pytest.raises(ValueError, match=r"decrement .* is still .* along position = 2e\+04"):
+        gaussian_mean(x + 20_000, prior_scale=1e6).mode()
+
+
 def test_max_passes():
     X, y = logistic_data(200, 3)
     with pytest.raises(ValueError, match=r"after 2 passes: the Newton decrement .* is still"):
@@ -159,45 +171,14 @@ def test_the_mode_is_found_once():
     assert posterior.mode() is posterior.mode()
 
 
-MEMORY = """
-import threading, time
-import jax.numpy as jnp, numpy as np
-from virial.posterior import logistic_regression
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-N, d = 1_000_000, 20
-rng = np.random.default_rng(0)
-X = rng.standard_normal((N, d), dtype=np.float32)
-posterior = logistic_regression(X, rng.random(N) < 1 / (1 + np.exp(-X @ np.full(d, 0.2))))
-del X
-logistic_regression(np.eye(d), np.ones(d)).mode()
-before, peak, done = resident(), 0, False
-
-def watch():
-    global peak
-    while not done:
-        peak = max(peak, resident())
-        time.sleep(0.001)
-
-watcher = threading.Thread(target=watch)
-watcher.start()
-mode = posterior.mode()
-done = True
-watcher.join()
-print((peak - before) / (4 * N * d), mode.passes, mode.decrement)
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the resident memory from /proc")
 def test_a_million_rows_are_not_copied():
     """Beside 80 MB of rows the search takes a block of 32 MB and what compiling takes."""
+    script = Path(__file__).with_name("mode_cost.py")
     out = subprocess.run(
-        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True
-    ).stdout.split()
-    extra, passes, decrement = float(out[0]), int(out[1]), float(out[2])
-    assert extra < 0.75
+        [sys.executable, str(script), "1000000", "20"], capture_output=True, text=True, check=True
+    )
+    _, passes, decrement, rows, extra = map(float, out.stdout.split())
+    assert extra < 0.75 * rows
     assert passes <= 6
     assert decrement < 1e-4

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, PyTree
 
 from virial.posterior.layout import Layout, Position
@@ -17,8 +18,11 @@ Scalar = Float[Array, ""]
 # Large enough that the loop over blocks costs nothing, small beside the rows of any table for
 # which memory matters.
 BLOCK_BYTES = 8 * 2**20
-# d tangents of a block at once: more than for a gradient, or blocks would be too short to pay.
+# A Hessian carries its tangents of a block at once, each perhaps as wide as the rows. All d
+# together make blocks so short that adding up d × d matrices takes the time: 6.5 s instead of
+# 2.4 s for a mode at N = 20 000, d = 784; below d = 200 it makes no difference.
 CURVATURE_BYTES = 32 * 2**20
+TANGENTS = 32
 
 
 def flat_log_prior(log_prior: Callable, layout: Layout) -> Callable:
@@ -101,8 +105,8 @@ def streamed_curvature(log_prior: Callable, log_likelihood: Callable, layout: La
 
     def curvature(vector: Float[Array, " d"], data: PyTree[Array]) -> tuple:
         d, itemsize = layout.num_dimensions, jnp.dtype(layout.dtype).itemsize
-        # Forward over reverse carries d tangents of a block at once, each as wide as a row.
-        length = block_length(data, d * max(row_bytes(data), d * itemsize), CURVATURE_BYTES)
+        widest = max(row_bytes(data), d * itemsize)
+        length = block_length(data, min(d, TANGENTS) * widest, CURVATURE_BYTES)
         sums = sum_over_rows(lambda block: block_sum(vector, block), data, length)
         return prior(vector), *sums
 
@@ -111,7 +115,13 @@ def streamed_curvature(log_prior: Callable, log_likelihood: Callable, layout: La
 
 def _with_derivatives(function):
     def value_gradient_hessian(vector, *rows):
-        value, gradient = jax.value_and_grad(function)(vector, *rows)
-        return value, gradient, jax.hessian(function)(vector, *rows)
+        def slope(vector):
+            value, gradient = jax.value_and_grad(function)(vector, *rows)
+            return gradient, value
+
+        gradient, tangent_of_gradient, value = jax.linearize(slope, vector, has_aux=True)
+        basis = jnp.eye(len(vector), dtype=vector.dtype)
+        hessian = lax.map(tangent_of_gradient, basis, batch_size=min(len(vector), TANGENTS))
+        return value, gradient, hessian
 
     return value_gradient_hessian

@@ -100,14 +100,16 @@ def find_mode(posterior: "Posterior", tolerance: float | None, max_passes: int) 
         new_step = newton_step(new, eps)
         iterations += 1
         fall = _fall(step.p, point.H, new.H)
-        quadratic = step.is_definite and step.decrement < COARSE and t == 1 and fall > STEADY
+        quadratic = step.is_definite and step.decrement < 1 and t == 1 and fall > STEADY
         stalled += quadratic and new_step.decrement > step.decrement / 2
         point, step = new, new_step
         if step.is_definite and (best is None or step.decrement < best[1].decrement):
             best = (point, step)
-        if stalled == 2 and best is not None:
+        if stalled == 3 and best is not None:
             # Rounding of the position or of the gradient, not the posterior, sets the pace.
             point, step = best
+            if step.decrement > COARSE:
+                raise ValueError(_no_mode_message(start, point, step, passes, layout))
             break
     return replace(_mode_at(point, step, layout), iterations=iterations, passes=passes)
 
