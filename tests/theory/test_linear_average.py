@@ -98,6 +98,15 @@ def test_oscillating_and_unstable_chains():
             np.testing.assert_allclose(average.variance, variance, rtol=1e-9)
 
 
+def test_what_leaves_the_range_of_floats_is_infinite():
+    model = LinearGaussian([1.0, 0.5], 0.3)
+    for power in (1, 2):
+        average = model.time_average("sgld", 2.5, 5000, 1.0, power=power)
+        assert np.isinf(average.mse[0])
+        alone = LinearGaussian([0.5], 0.3).time_average("sgld", 2.5, 5000, 1.0, power=power)
+        assert average.mse[1] == pytest.approx(alone.mse[0], rel=1e-12)
+
+
 def test_stationary_start_of_ten_billion_steps():
     """Lag sums of one coordinate, from matrices only: Σ_l c_l and Σ_l c_l² are resolvents."""
     h, K = 0.2, 10**10

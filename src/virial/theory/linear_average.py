@@ -141,10 +141,10 @@ def _time_scales(chain: LinearChain, num_steps: int) -> tuple[int, int]:
         return num_steps if slowest * num_steps <= _DEAD else int(np.ceil(_DEAD / slowest))
 
     explicit = min(steps(rate[oscillating]), num_steps)
-    if explicit > _MOST_EXPLICIT:
+    if explicit > _MOST_EXPLICIT and num_steps > 2 * _MOST_EXPLICIT:
         raise ValueError(
-            f"h is so near the stability limit that the chain oscillates over {explicit} steps, "
-            f"more than the {_MOST_EXPLICIT} that are summed one by one; take a smaller h, "
+            f"h is so near the stability limit, or beyond, that the chain oscillates over "
+            f"{explicit} steps, more than the {_MOST_EXPLICIT} that are summed one by one; take a smaller h, "
             f"or at most {2 * _MOST_EXPLICIT} steps"
         )
     return explicit, steps(rate)
@@ -160,6 +160,23 @@ def _average(
     burn_in: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bias and variance of the average of K values, the state having law (mu, C) before burn-in."""
+    # Unstable chains may leave the range of floats; what does is reported as infinite.
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = _sum_over_nodes(chain, mu, C, K, power, mean, burn_in)
+    overflown = ~(np.isfinite(errors[0]) & np.isfinite(errors[1]))
+    bias, variance = (np.where(overflown, np.inf, error) for error in errors)
+    return bias, variance
+
+
+def _sum_over_nodes(
+    chain: LinearChain,
+    mu: np.ndarray,
+    C: np.ndarray,
+    K: int,
+    power: int,
+    mean: np.ndarray,
+    burn_in: int,
+) -> tuple[np.ndarray, np.ndarray]:
     if burn_in:
         (burn,) = ladder(chain, np.array([burn_in]), squares=False)
         mu, C = _advance(chain, burn, mu, C)

@@ -32,7 +32,13 @@ __all__ = ["LinearGaussian", "SchemeOptions"]
 
 
 class SchemeOptions(TypedDict, total=False):
-    """What a scheme may be given beside its step size: see `LinearGaussian.chain`."""
+    """What a scheme may be given beside its step size: see `LinearGaussian.chain`.
+
+    Example:
+        >>> options = SchemeOptions(friction=2.0)
+        >>> LinearGaussian(A=[0.5]).stationary("baoab", h=0.2, **options)
+        array([1.])
+    """
 
     kappa: float
     noise_second_moment: ArrayLike | None
@@ -165,6 +171,10 @@ class LinearGaussian:
 
         For SGLD in one mode (h + h²V)/(1 − (1 − hA)²) = (1 + hV)/(2A − A²h), paper eq.
         asympVarSGLD. Options as in `chain`.
+
+        Example:
+            >>> LinearGaussian(A=0.5, V=2.0).stationary("sgld", h=0.1)  # 1.2 / 0.975
+            array([1.23076923])
         """
         return self.chain(scheme, h, **options).stationary()
 
