@@ -144,8 +144,8 @@ def _time_scales(chain: LinearChain, num_steps: int) -> tuple[int, int]:
     if explicit > _MOST_EXPLICIT and num_steps > 2 * _MOST_EXPLICIT:
         raise ValueError(
             f"h is so near the stability limit, or beyond, that the chain oscillates over "
-            f"{explicit} steps, more than the {_MOST_EXPLICIT} that are summed one by one; take a smaller h, "
-            f"or at most {2 * _MOST_EXPLICIT} steps"
+            f"{explicit} steps, more than the {_MOST_EXPLICIT} that are summed one by one; "
+            f"take a smaller h, or at most {2 * _MOST_EXPLICIT} steps"
         )
     return explicit, steps(rate)
 
