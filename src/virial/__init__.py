@@ -1,7 +1,7 @@
 """Bayesian sampling on minibatches that says how wrong its answer is."""
 
 from virial import theory
-from virial.gradient import FullBatch, Minibatch
+from virial.gradient import FullBatch, Minibatch, gradient_noise
 from virial.posterior import (
     Mode,
     Posterior,
@@ -28,6 +28,7 @@ __all__ = [
     "Run",
     "Status",
     "gaussian_mean",
+    "gradient_noise",
     "linear_regression",
     "load",
     "logistic_regression",

@@ -3,5 +3,6 @@
 from virial.gradient.batch import Batch, Estimator, Model, noise_scale
 from virial.gradient.full import FullBatch
 from virial.gradient.minibatch import Minibatch
+from virial.gradient.noise import gradient_noise
 
-__all__ = ["Batch", "Estimator", "FullBatch", "Minibatch", "Model", "noise_scale"]
+__all__ = ["Batch", "Estimator", "FullBatch", "Minibatch", "Model", "gradient_noise", "noise_scale"]
