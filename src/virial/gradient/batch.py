@@ -46,6 +46,15 @@ class Estimator(Protocol):
         ...
 
 
+def check_estimator(value: Any) -> None:
+    """Raises where `value` is no estimator: a bare batch size, say, or a class."""
+    wanted = ("check", "cost", "draw", "batch")
+    if isinstance(value, type) or not all(hasattr(value, name) for name in wanted):
+        raise TypeError(
+            f"gradient must be an estimator such as Minibatch(100) or FullBatch(), got {value!r}"
+        )
+
+
 @dataclass(frozen=True)
 class Batch:
     r"""The rows of one step as an estimate of the log posterior and its gradient.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from virial.gradient import Batch, Estimator, FullBatch
+from virial.gradient import Batch, Estimator, FullBatch, check_estimator
 from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import StepSize, check_step_size
@@ -59,15 +59,16 @@ class ModifiedSGLD:
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size, schedule=True)
+        check_estimator(self.gradient)
         object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
-        if isinstance(self.covariance, str) and self.covariance != "estimated":
+        estimated = isinstance(self.covariance, str) and self.covariance == "estimated"
+        if not (estimated or callable(self.covariance)):
             raise ValueError(
                 'covariance must be "estimated" or a function from the flat position to the '
                 f"exact matrix Cov f̂, got {self.covariance!r}"
             )
         if not self.kappa >= 0:
             raise ValueError(f"kappa must be 0 or more (1 is right), got {self.kappa!r}")
-        estimated = isinstance(self.covariance, str)
         if estimated and isinstance(self.gradient, FullBatch):
             raise ValueError("a full gradient has no noise to modify for: use Euler(step_size)")
         if estimated and self.gradient.cost(2) < 2:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from jaxtyping import Array, Float
 
-from virial.gradient import Batch, Estimator, FullBatch
+from virial.gradient import Batch, Estimator, FullBatch, check_estimator
 from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import StepSize, check_step_size
@@ -46,6 +46,7 @@ class SGLD:
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size, schedule=True)
+        check_estimator(self.gradient)
         object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
     def init(self, position: Float[Array, " d"], batch: Batch) -> Float[Array, " d"]:
