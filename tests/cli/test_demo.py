@@ -134,3 +134,10 @@ def test_missing_matplotlib_names_the_extra(
 
     assert present(tmp_path, fast=True) == 1
     assert "pip install 'virial[plot]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("batch_size", [10, 150])
+def test_theory_and_posterior_agree_on_the_noise(problem: demo.Problem, batch_size: int) -> None:
+    V = vr.theory.noise_moments(problem.row_gradients, batch_size).V
+    exact = vr.gradient_noise(problem.posterior, vr.Minibatch(batch_size))
+    np.testing.assert_allclose(V, exact, rtol=1e-4, atol=1e-4 * np.abs(exact).max())

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from virial.theory.row_noise import noise_moments
+from virial.theory import noise_moments
 
 
 def enumerate_moments(g: np.ndarray, n: int, replace: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from jaxtyping import Float
 import virial as vr
 from virial.cli.quadrature import Truth, integrate
 from virial.run import Run
-from virial.theory.row_noise import noise_moments
+from virial.theory import noise_moments
 
 NUM_ROWS = 1000
 STEP_SIZE = 0.002

@@ -6,6 +6,7 @@ from virial.theory.linear_average import TimeAverage
 from virial.theory.linear_chain import LinearChain
 from virial.theory.linear_gaussian import LinearGaussian, SchemeOptions
 from virial.theory.random_data import ExpectedErrors, random_data
+from virial.theory.row_noise import NoiseMoments, noise_moments
 from virial.theory.toy import GaussianToy, StationaryLaw
 from virial.theory.weak import bias_coefficient
 
@@ -16,11 +17,13 @@ __all__ = [
     "LargeDataLimit",
     "LinearChain",
     "LinearGaussian",
+    "NoiseMoments",
     "SchemeOptions",
     "StationaryLaw",
     "TimeAverage",
     "bias_coefficient",
     "cheapest",
     "large_data_limit",
+    "noise_moments",
     "random_data",
 ]

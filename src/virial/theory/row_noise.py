@@ -48,6 +48,7 @@ def noise_moments(row_gradients: ArrayLike, batch_size: int, replace: bool = Fal
         ValueError: the gradients are no finite N × d table, or n does not lie in 1 … N.
 
     Example:
+        >>> from virial.theory import noise_moments
         >>> noise = noise_moments([[1.0], [2.0], [6.0]], batch_size=2)
         >>> noise.V  # 3 (3 − 2) / (4·2·2) times Σ (g_i − ḡ)² = 14
         array([[2.625]])
