@@ -49,6 +49,7 @@ def check(
     functions: Mapping[str, Callable[[Any], Any]] | None,
     moments: Any,
     cores: Any,
+    init: Any,
     resume: Run | None,
 ) -> Request:
     """Fills in what was not said, refuses what cannot be done."""
@@ -61,6 +62,13 @@ def check(
     asked = {"num_chains": num_chains, "seed": seed, "burn_in": burn_in}
     asked |= {"keep_every": keep_every, "moments": moments}
     if resume is not None:
+        if not isinstance(resume, Run):
+            raise TypeError(
+                f"resume must be a Run, got {type(resume).__name__}; virial.load reads one from a "
+                "file"
+            )
+        if init is not None:
+            raise ValueError("init cannot be given when resuming: chains go on where they were")
         asked = {name: _continued(name, value, resume) for name, value in asked.items()}
     num_chains = _whole("num_chains", asked["num_chains"], 1)
     seed = _whole("seed", asked["seed"], 0)
@@ -81,6 +89,8 @@ def check(
         raise ValueError(f'moments must be "full", "diagonal" or None, got {moments!r}')
     moments = moments or _default_moments(posterior, sampler)
     functions = dict(functions or {})
+    if wrong := [name for name in functions if not isinstance(name, str)]:
+        raise TypeError(f"functions must map names to functions, got the name {wrong[0]!r}")
     shapes = {name: _function_shape(posterior, name, f) for name, f in functions.items()}
     if cores is not None:
         cores = _whole("cores", cores, 1)
@@ -171,8 +181,16 @@ def _function_shape(posterior: Posterior, name: str, f: Callable[[Any], Any]) ->
 
 
 def _describe(sampler: Sampler) -> str:
-    kind, L = type(sampler).__name__, type(sampler.preconditioner).__name__.lower()
-    return f"{kind}(step_size={sampler.step_size}, gradient={sampler.gradient}, {L} coordinates)"
+    """The sampler and all its options in one line, without the numbers of a preconditioner."""
+    options = {name: getattr(sampler, name) for name in sampler.__dataclass_fields__}
+    coordinates = type(options.pop("preconditioner")).__name__.lower()
+    shown = [f"{name}={_shown(value)}" for name, value in options.items()]
+    return f"{type(sampler).__name__}({', '.join(shown)}, {coordinates} coordinates)"
+
+
+def _shown(option: Any) -> str:
+    # The representation of a function holds its address, another one in every process.
+    return getattr(option, "__qualname__", "a function") if callable(option) else repr(option)
 
 
 def _fingerprint(posterior: Posterior, sampler: Sampler) -> str:
@@ -201,11 +219,15 @@ def _check_resume(resume: Run, new: Settings) -> None:
         )
     if new.functions != old.functions:
         raise ValueError(
-            "functions cannot change when resuming: the run averages "
-            f"{list(old.functions)}, got {list(new.functions)}"
+            "functions cannot change when resuming, and must be passed again: the run averages "
+            f"{_names(old.functions)}, got {_names(new.functions)}"
         )
     if new.num_steps < resume.num_steps:
         raise ValueError(
             f"num_steps counts all steps of the resumed run, which has {resume.num_steps}; "
             f"got {new.num_steps}"
         )
+
+
+def _names(functions: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name!r} of shape {shape}" for name, shape in functions.items()) or "none"

@@ -50,6 +50,11 @@ class Span:
         """Blocks that the run fills; what is left is one shorter block."""
         return self.num_steps // self.block_size
 
+    def left_in_epoch(self, block: int) -> int:
+        """Blocks to the next multiple of 2³² steps: the high word of a chunk's steps is one."""
+        per_epoch = 2**32 // self.block_size
+        return per_epoch - block % per_epoch
+
     def limits(self, block: int, num_blocks: int) -> Limits:
         """The arguments of a chunk of `num_blocks` blocks from `block` on."""
         first, most = block * self.block_size, num_blocks * self.block_size
@@ -129,7 +134,9 @@ def drive(
     at = replace(start, totals=deepcopy(start.totals), draws=list(start.draws))
     num_blocks = 1
     while at.block < span.full_blocks:
-        num_blocks = min(num_blocks, span.capacity, span.full_blocks - at.block)
+        num_blocks = min(
+            num_blocks, span.capacity, span.full_blocks - at.block, span.left_in_epoch(at.block)
+        )
         tick = time.perf_counter()
         wrong = _advance(chunk, span, at, num_blocks)
         elapsed = time.perf_counter() - tick

@@ -88,7 +88,7 @@ def sample(
     began = time.perf_counter()
     request = arguments.check(
         posterior, sampler, num_steps, num_chains, seed, burn_in, keep_every, functions, moments,
-        cores, resume,
+        cores, init, resume,
     )  # fmt: skip
     sampler = replace(
         sampler,
@@ -123,6 +123,7 @@ def sample(
         outcome = execute(program, span, keys, start, request.cores, screen, stop)
     settings = arguments.settings(posterior, sampler, request, per_step)
     seconds = time.perf_counter() - began + (resume.seconds if resume else 0.0)
+    kept = _join(outcome.end.draws, request, posterior)
     run = Run(
         settings,
         posterior.layout,
@@ -130,8 +131,8 @@ def sample(
         outcome.steps,
         seconds,
         outcome.end.totals,
-        _join(outcome.end.draws, request, posterior),
-        outcome.bookmark,
+        kept,
+        _without_copies(outcome.bookmark, kept),
     )
     _warn(run)
     return run
@@ -152,13 +153,23 @@ def _join(draws: list[np.ndarray], request: Request, posterior: Posterior) -> np
     return np.concatenate([empty, *draws], axis=1)
 
 
+def _without_copies(bookmark: Checkpoint, kept: np.ndarray | None) -> Checkpoint:
+    """The bookmark with its draws as a view of the run's, which begin with them."""
+    if kept is None:
+        return bookmark
+    length = sum(draws.shape[1] for draws in bookmark.draws)
+    return replace(bookmark, draws=[kept[:, :length]])
+
+
 def _status(posterior: Posterior, sampler: Sampler, outcome: Outcome, request: Request) -> Status:
     if outcome.divergence is not None:
         return Status("diverged", _advice(posterior, sampler, outcome.divergence))
     if outcome.interrupted:
+        still = " (still in the burn-in, so averages are NaN)"
         return Status(
             "interrupted",
-            f"{outcome.steps} of {request.num_steps} steps; "
+            f"{outcome.steps} of {request.num_steps} steps"
+            f"{still if outcome.steps <= request.burn_in else ''}; "
             "sample(..., resume=run) goes on from here",
         )
     return Status("finished", f"{outcome.steps} steps")

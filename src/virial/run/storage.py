@@ -2,14 +2,18 @@
 
 `run.json` holds settings, status and the structure of the position; every array is a member
 `NAME.npy` in NumPy's own format, read with pickling off. `unzip` and `numpy.load` open it too.
+docs/runs.md lists the members.
 """
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 import os
+import tempfile
 import zipfile
+import zlib
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -49,14 +53,35 @@ def save(run: Run, path: Path) -> None:
         | {"checkpoint": _groups_header(run.checkpoint.totals)},
         "position": _encode(run.layout),
     }
-    partial = path.with_name(path.name + ".partial")
-    with zipfile.ZipFile(partial, "w") as archive:
+    with _replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr("run.json", json.dumps(header, indent=1))
         for name, array in arrays.items():
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
-            archive.writestr(name + ".npy", buffer.getbuffer())
-    os.replace(partial, path)
+            # Straight into the archive: draws may fill half the memory.
+            with archive.open(name + ".npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Any]:
+    """A file that takes the place of `path` once it is whole, and leaves nothing if it is not."""
+    handle, partial = tempfile.mkstemp(prefix=path.name + ".", suffix=".partial", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(partial, 0o666 & ~_umask())
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise
+
+
+def _umask() -> int:
+    # The only way to read it is to set it.
+    mask = os.umask(0o22)
+    os.umask(mask)
+    return mask
 
 
 def load(path: str | Path) -> Run:
@@ -80,22 +105,32 @@ def load(path: str | Path) -> Run:
     """
     path = Path(path)
     try:
-        archive = zipfile.ZipFile(path)
-        header = json.loads(archive.read("run.json"))
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError):
-        raise ValueError(f"{path} is not a run saved by virial") from None
-    with archive:
-        if header.get("format") != _FORMAT:
-            raise ValueError(
-                f"{path} has the format {header.get('format')!r}, this version reads {_FORMAT!r}"
-            )
-        arrays = {
-            name.removesuffix(".npy"): np.lib.format.read_array(
-                io.BytesIO(archive.read(name)), allow_pickle=False
-            )
-            for name in archive.namelist()
-            if name.endswith(".npy")
-        }
+        with zipfile.ZipFile(path) as archive:
+            header = json.loads(archive.read("run.json"))
+            found = header.get("format")
+            if found == _FORMAT:
+                return _run(header, _arrays(archive))
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not a run saved by virial (no or odd {error})") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+        raise ValueError(f"{path} is not a run saved by virial, or is damaged: {error}") from None
+    raise ValueError(
+        f"{path} has the format {found!r}, this version of virial reads {_FORMAT!r}; load it with "
+        "the version that wrote it"
+    )
+
+
+def _arrays(archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name in archive.namelist():
+        if name.endswith(".npy"):
+            with archive.open(name) as member:
+                array = np.lib.format.read_array(member, allow_pickle=False)
+            arrays[name.removesuffix(".npy")] = array
+    return arrays
+
+
+def _run(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
     settings = header["settings"]
     shapes = {name: tuple(shape) for name, shape in settings.pop("functions").items()}
     kept = arrays.get("draws")

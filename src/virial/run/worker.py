@@ -1,15 +1,13 @@
-"""A worker process: gets a job on its standard input, runs it, answers on its output.
+"""A worker process: gets a job from its parent, runs it, answers.
 
 Started by `virial.run.workers` as `python -m virial.run.worker`; not for use by hand.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
-import select
-import signal
+import sys
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from typing import Any
 
 import jax
@@ -18,17 +16,21 @@ import numpy as np
 from virial.run.drive import Checkpoint, Outcome, drive
 from virial.run.moments import Totals
 from virial.run.program import Limits
-from virial.run.workers import Job, SharedRows, tell
+from virial.run.workers import Job, SharedRows
 
 
 def main() -> None:
-    """Runs one job; says how far it is, stops when told to, returns the outcome."""
-    # The parent decides when to stop: Ctrl-C on the terminal reaches the whole group.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints must not end up among the answers
-    orders = os.fdopen(os.dup(0), "rb", buffering=0)
-    job: Job = pickle.load(orders)
+    """Runs the job that the parent sends; exits without a word when the parent is gone."""
+    parent = Connection(int(sys.argv[1]))
+    try:
+        _work(parent)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        sys.exit(1)
+
+
+def _work(parent: Connection) -> None:
+    """Says how far the job is, stops when told to, returns the outcome."""
+    job: Job = parent.recv()
     problem = [
         jax.device_put(leaf.open() if isinstance(leaf, SharedRows) else leaf)
         for leaf in job.problem
@@ -39,21 +41,17 @@ def main() -> None:
         return call(problem, job.keys, states, tuple(limits))
 
     def report(steps: int, totals: Totals) -> None:
-        tell(answers, ("report", steps, totals.relative_sd_error()))
+        parent.send(("report", steps, totals.relative_sd_error()))
 
-    outcome = drive(chunk, job.span, job.start, report, lambda: _waiting(orders))
+    # An order to stop has come, or the parent is gone, which reads like one.
+    outcome = drive(chunk, job.span, job.start, report, parent.poll)
     if outcome.interrupted:
-        pickle.load(orders)  # the order to stop
-        tell(answers, ("paused", outcome.steps))
-        _, num_steps = pickle.load(orders)
+        parent.recv()
+        parent.send(("paused", outcome.steps))
+        num_steps = parent.recv()
         rest = replace(job.span, num_steps=max(num_steps, outcome.steps))
         outcome = drive(chunk, rest, outcome.bookmark, report, lambda: False)
-    tell(answers, ("done", _portable(outcome)))
-
-
-def _waiting(pipe: Any) -> bool:
-    """Whether an order has come, or the parent is gone."""
-    return bool(select.select([pipe], [], [], 0)[0])
+    parent.send(("done", _portable(outcome)))
 
 
 def _portable(outcome: Outcome) -> Outcome:
