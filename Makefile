@@ -1,12 +1,14 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
+# In the environment and not as -c, so that the build's own requirements are pinned too.
+PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test bench clean
 
 # One environment for everything; remade when what it holds changes.
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,demo]'
+	$(PIP) -e '.[dev,demo]'
 	touch $@
 
 demo: .venv/ready
@@ -16,8 +18,8 @@ test: .venv/ready
 	bash .ci/run
 
 .venv/bench: .venv/ready
-	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(PIP) torch==2.13.0
+	$(PIP) -e '.[bench]'
 	touch $@
 
 bench: .venv/bench

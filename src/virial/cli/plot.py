@@ -57,7 +57,7 @@ def marginals(study: Study, path: Path) -> Path:
         color=_INK,
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
-    picture.savefig(path, dpi=200)
+    picture.savefig(path, dpi=200, metadata={"Software": None})
     return path
 
 
