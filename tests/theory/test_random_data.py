@@ -17,11 +17,11 @@ SIGMA_THETA, SIGMA_X, THETA_TRUE, THETA0 = 1.5, 0.7, 0.6, -0.4
 
 
 def expected_by_gauss_rule(scheme, N, n, r, num_steps, power, replace, kappa):
-    """Every row of every data set on six nodes: exact for polynomials of degree 11."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(6)
+    """Every row of every data set on five nodes: exact for polynomials of degree 9."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
     weights = weights / weights.sum()
     mse = ere = 0.0
-    for index in itertools.product(range(6), repeat=N):
+    for index in itertools.product(range(5), repeat=N):
         x = tuple(THETA_TRUE + SIGMA_X * nodes[list(index)])
         toy = oracles.Toy(x, SIGMA_THETA, SIGMA_X)
         chain = (scheme, toy, n, r / toy.A, num_steps)
@@ -111,9 +111,9 @@ def test_second_moment_of_the_drift():
 
 def test_speed():
     random_data(1000, "msgld_estimated", 10**10, 10, r=0.1)
-    start = time.perf_counter()
+    start = time.process_time()
     random_data(1000, "msgld_estimated", 10**10, 10, r=0.1)
-    assert time.perf_counter() - start < 0.5  # measured 20 to 30 ms
+    assert time.process_time() - start < 0.5  # measured 22 ms
 
 
 @pytest.mark.parametrize(

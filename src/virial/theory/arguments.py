@@ -66,10 +66,10 @@ def check_step(A: Decimal, h: Any, r: Any, stable: bool = False) -> Decimal:
         )
     step = exact(number) if r is None else exact(number) / A
     if stable and step * A >= 2:
+        limit, got = float(2 / A), f"{name}={value!r} (hA = {float(step * A):.6g})"
         raise ValueError(
-            f"no stationary law: the chain is stable only for hA < 2, that is h < {2 / A:.6g}, got "
-            f"{name}={value!r} (hA = {step * A:.6g}); take a smaller step, or ask for a finite "
-            "num_steps."
+            f"no stationary law: the chain is stable only for hA < 2, that is h < {limit:.6g}, "
+            f"got {got}; take a smaller step, or ask for a finite num_steps."
         )
     return step
 
