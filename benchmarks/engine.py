@@ -1,0 +1,129 @@
+"""Microseconds a step of virial and its peers: `python -m benchmarks.engine [--write] [--toy]`.
+
+For every size the contenders, each in a fresh process, compile and warm up, show that they
+sample the same law, and are then timed in turn, five rounds of some 0.3 s each. Two settings:
+one thread (PJRT_NPROC=1, one thread for OpenMP and numba, pinned to one core) and the default.
+A ratio over BlackJAX is the smaller of the two settings; all others are those of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.case import Case
+from benchmarks.contend import CONTENDERS, THREADED
+from benchmarks.measure import Measured, Setting, command, compare, environment, race, tolerance
+from benchmarks.targets import GOALS, Figure
+
+PAGE = Path(__file__).parents[1] / "docs" / "engine.md"
+TOY_CASES = (Case(1_000, 3, 10),)
+
+
+def measure(case: Case, repetitions: int, seconds: float, names: list[str]) -> Measured:
+    """Both settings of one case; raises if two contenders sample different laws."""
+    settings: tuple[Setting, ...] = ("one thread", "default threads")
+    timings, absent, distances = {}, {}, {}
+    for setting in settings:
+        one = setting == "one thread"
+        chosen = names if one else [name for name in names if name in THREADED]
+        timings[setting], laws, missing = race(case, chosen, setting, repetitions, seconds, one)
+        absent |= missing
+        if len(laws) > 1:
+            distances = compare(laws)
+    wrong = {name: z2 for name, z2 in distances.items() if not z2 < tolerance(case)}
+    if wrong:
+        raise SystemExit(
+            f"at {case.label} the contenders do not sample one law, so their speeds do not "
+            f"compare; mean z² (about 1, at most {tolerance(case):.1f}): {wrong}"
+        )
+    return Measured(case, timings, distances, absent)
+
+
+def way(what: str, setting: Setting, toy: bool) -> float | dict[str, float]:
+    """One figure of `benchmarks.ways`, from a fresh process."""
+    size = "toy" if toy else "full"
+    line = subprocess.run(
+        command("ways", setting, what, size),
+        env=environment(setting),
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    return json.loads(line)
+
+
+def ways(toy: bool) -> list[Figure]:
+    """Chains, cores, agreement of two ways to time, and starting."""
+
+    def micro(what: str, setting: Setting = "one thread") -> float:
+        return 1e6 * float(way(what, setting, toy))
+
+    four, one = micro("four chains, one core"), micro("one chain, one core")
+    found = []
+    if (os.cpu_count() or 1) > 1:
+        both = micro("four chains, two cores", "default threads")
+        many = micro("64 chains, two cores", "default threads")
+        found += [
+            Figure("four chains, chain-steps a second: two cores / one", four / both, "≥", 1.7),
+            Figure("µs a chain-step: 64 chains on two cores / one chain on one", many / one,
+                   "≤", 1.0),
+        ]  # fmt: skip
+    small = micro("64 small chains, one core")
+    found.append(Figure("64 chains at d = 3 on one core, µs a chain-step", small, "≤", 0.1, ".3f"))
+    agreement = way("sample beside chunk", "one thread", toy)
+    assert isinstance(agreement, float)
+    found.append(
+        Figure("a step by two calls of `sample` and by its chunk differ by", agreement, "≤", 0.1)
+    )
+    started = way("start", "default threads", toy)
+    assert isinstance(started, dict)
+    found += [Figure(f"s: {what}", seconds) for what, seconds in started.items()]
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures, prints the page as it goes, and with `--write` puts it into docs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--toy", action="store_true", help="small sizes, to see that all works")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} in docs")
+    parser.add_argument("--case", action="append", type=_case, help="N,d,n: this one only")
+    parser.add_argument("--only", action="append", help="this contender only (may be repeated)")
+    parser.add_argument("--repetitions", type=int, help="rounds of timing; default 5")
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "processor"),
+        default="wall",
+        help="of the processor where others use the machine (one thread only)",
+    )
+    chosen = parser.parse_args(arguments)
+    cases = chosen.case or (TOY_CASES if chosen.toy else tuple(GOALS))
+    names = chosen.only or list(CONTENDERS)
+    rounds = chosen.repetitions or (2 if chosen.toy else 5)
+    loads = [os.getloadavg()[0]]
+    began, all_measured = time.time(), []
+    for case in cases:
+        measured = measure(case, rounds, 0.02 if chosen.toy else 0.3, names)
+        print(report.section(measured, chosen.clock), flush=True)
+        all_measured.append(measured)
+        loads.append(os.getloadavg()[0])
+    figures = [] if chosen.case or chosen.only else ways(chosen.toy)
+    page = report.page(all_measured, figures, chosen.clock, rounds, loads, time.time() - began)
+    print(page)
+    if chosen.write:
+        PAGE.write_text(page)
+    return 0
+
+
+def _case(text: str) -> Case:
+    N, d, n = (int(float(number)) for number in text.split(","))
+    return Case(N, d, n)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""The benchmark runs, checks the laws and tells pass from miss; what it measures is for docs."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# `benchmarks` is no part of the package: it is found from the root of the project.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from benchmarks import engine
+from benchmarks.case import Case
+from benchmarks.contend import law
+from benchmarks.measure import Measured, Timing, compare, tolerance
+from benchmarks.targets import figures
+
+NAMES = ["BlackJAX", "virial, user's model", "scalar numba", "NumPy loop"]
+
+
+@pytest.mark.slow
+def test_a_toy_run_prints_every_contender_that_is_installed(capsys):
+    only = [part for name in NAMES for part in ("--only", name)]
+    assert engine.main(["--toy", *only]) == 0
+    page = capsys.readouterr().out
+    assert "N, d, n = 1e3, 3, 10" in page
+    for name in NAMES:
+        assert f"| {name} | **" in page or f"Not installed: {name}" in page
+    assert "| virial, user's model | **" in page
+
+
+def _autoregression(seed, scale=1.0, mean=0.0):
+    rng = np.random.default_rng(seed)
+    x = np.zeros((20_000, 3))
+    for k in range(1, len(x)):
+        x[k] = 0.95 * x[k - 1] + rng.standard_normal(3)
+    return mean + scale * x
+
+
+def test_laws_that_agree_pass_and_laws_that_differ_do_not():
+    case = Case(1_000, 3, 10)
+    laws = {"reference": law(_autoregression(0)), "same": law(_autoregression(1))}
+    laws["wider"] = law(_autoregression(2, scale=1.25))
+    laws["elsewhere"] = law(_autoregression(3, mean=1.0))
+    distances = compare(laws)
+    assert distances["same"] < tolerance(case) < min(distances["wider"], distances["elsewhere"])
+
+
+def test_the_ratio_over_blackjax_is_the_smaller_of_both_settings():
+    def timings(ours, theirs):
+        pairs = {"virial, user's model": ours, "BlackJAX": theirs}
+        return {name: Timing([v, 2 * v], [v, v]) for name, v in pairs.items()}
+
+    measured = Measured(
+        Case(1_000, 3, 10),
+        {"one thread": timings(1.0, 8.0), "default threads": timings(2.0, 12.0)},
+        {},
+        {},
+    )
+    (figure,) = figures(measured, "wall")
+    assert figure.value == 6.0
+    assert figure.target == 7
+    assert figure.met is False
