@@ -1,0 +1,159 @@
+"""One step of ModifiedSGLD against NumPy, its warning and the hV that it reports."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import one_step
+import pytest
+from logistic_oracle import batches
+from one_step import MODEL, PRECONDITIONERS, THETA
+
+import virial as vr
+
+H = 0.2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize("kappa", [1.0, 4.0])
+@pytest.mark.parametrize(("replace", "exact"), [(False, False), (True, False), (False, True)])
+def test_step_on_every_batch(replace, exact, kappa, preconditioner, dtype):
+    value = PRECONDITIONERS[preconditioner]
+    L, index = one_step.factor(value), batches(one_step.N, 3, replace)
+    xi = np.random.default_rng(0).standard_normal((len(index), 3))
+    V = MODEL.noise(THETA, 3, replace)
+    with jax.enable_x64(dtype == np.float64), jax.numpy_dtype_promotion("strict"):
+        covariance = (lambda position: jnp.asarray(V, dtype)) if exact else "estimated"
+        sampler = vr.ModifiedSGLD(H, vr.Minibatch(3, replace), value, covariance, kappa)
+        states, emissions = one_step.library_steps(sampler, dtype, index, xi)
+    assert states.dtype == dtype
+    used = [V if exact else MODEL.estimated_noise(THETA, rows, replace) for rows in index]
+    expected = [
+        one_step.numpy_step(rows, noise, H, L, kappa, of_batch)
+        for rows, noise, of_batch in zip(index, xi, used, strict=True)
+    ]
+    quotients = [
+        H * (noise @ L.T @ of_batch @ L @ noise) / (noise @ noise)
+        for noise, of_batch in zip(xi, used, strict=True)
+    ]
+    tolerance = 1e-12 if dtype == np.float64 else 2e-5
+    np.testing.assert_allclose(states, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_array_equal(emissions.position, states)
+    np.testing.assert_allclose(
+        emissions.statistics["hV"], quotients, rtol=10 * tolerance, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize(
+    ("replace", "preconditioner", "is_nested"), [(False, "dense", True), (True, "none", False)]
+)
+def test_conditional_law_of_a_run(replace, preconditioner, is_nested):
+    value, chains, n, kappa = PRECONDITIONERS[preconditioner], 30_000, 3, 4.0
+    posterior = one_step.nested_posterior() if is_nested else one_step.posterior()
+    theta = THETA.astype(np.float32)
+    sampler = vr.ModifiedSGLD(H, vr.Minibatch(n, replace), value, kappa=kappa)
+    with jax.numpy_dtype_promotion("strict"):
+        run = vr.sample(
+            posterior,
+            sampler,
+            2,
+            num_chains=chains,
+            seed=4,
+            init=one_step.nested(theta) if is_nested else theta,
+            cores=1,
+            progress=False,
+        )
+    leaves = [leaf.reshape(chains, 2, -1) for leaf in jax.tree.leaves(run.draws)]
+    draws = np.concatenate(leaves, axis=2)[:, 1]
+    L = one_step.factor(value)
+    exact = one_step.conditional_law(n, replace, H, L, kappa)
+    assert np.abs(one_step.z_scores(draws, *exact)).max() < 4
+    # Neither SGLD nor the scale 1, nor the other way of drawing, would have passed.
+    for other in [(n, replace, H, L, 0.0), (n, replace, H, L, 1.0), (n, not replace, H, L, kappa)]:
+        z = one_step.z_scores(draws, *one_step.conditional_law(*other))
+        assert np.abs(z).max() > 6, other
+
+
+@pytest.mark.parametrize("preconditioner", ["none", "dense"])
+def test_reported_hV_with_the_exact_covariance(preconditioner):
+    value = PRECONDITIONERS[preconditioner]
+    L = one_step.factor(value)
+    V = MODEL.noise(THETA, 3, replace=False)
+    sampler = vr.ModifiedSGLD(H, vr.Minibatch(3), value, lambda position: jnp.asarray(V))
+    run = sample(sampler, 4000)
+    largest = H * np.linalg.eigvalsh(L.T @ V @ L)[-1]
+    # Quotients of random directions, so from below; in three dimensions 4000 of them come close.
+    assert 0.97 * largest < run.statistics["hV"][0] < 1.0001 * largest
+
+
+def test_reported_hV_with_the_estimated_covariance():
+    # Against the largest of all batches at the positions met: random directions fall short of it,
+    # in three dimensions by less than half.
+    run = sample(vr.ModifiedSGLD(0.01, vr.Minibatch(3)), 4000)
+    at = run.draws[0].astype(float)[::20]
+    estimates = [
+        np.linalg.eigvalsh(MODEL.estimated_noise(theta, rows, replace=False))[-1]
+        for theta in at
+        for rows in batches(one_step.N, 3, replace=False)
+    ]
+    assert 0.5 < run.statistics["hV"][0] / (0.01 * max(estimates)) < 1.05
+
+
+def sample(sampler, num_steps):
+    return vr.sample(
+        one_step.posterior(), sampler, num_steps, seed=3, init=THETA.astype(np.float32),
+        cores=1, progress=False,
+    )  # fmt: skip
+
+
+def test_warning_tells_the_largest_hV():
+    with pytest.warns(UserWarning, match="largest hV met was") as caught:
+        run = sample(vr.ModifiedSGLD(1.0, vr.Minibatch(2)), 300)
+    figure = run.statistics["hV"].max()
+    assert figure > 1
+    assert f"the largest hV met was {figure:.2g}: above 1 the correction" in str(caught[0].message)
+    assert "take a smaller step or a larger batch" in str(caught[0].message)
+
+
+def test_no_correction_with_kappa_zero():
+    xi = np.random.default_rng(0).standard_normal((20, 3))
+    index = batches(one_step.N, 3, replace=False)
+    plain, _ = one_step.library_steps(vr.SGLD(H, vr.Minibatch(3)), np.float32, index, xi)
+    sampler = vr.ModifiedSGLD(H, vr.Minibatch(3), kappa=0.0)
+    states, _ = one_step.library_steps(sampler, np.float32, index, xi)
+    np.testing.assert_allclose(states, plain, rtol=1e-5)
+
+
+def test_all_rows_with_a_covariance_function():
+    xi = np.random.default_rng(0).standard_normal((4, 3))
+    sampler = vr.ModifiedSGLD(H, vr.FullBatch(), covariance=lambda position: jnp.zeros((3, 3)))
+    states, _ = one_step.library_steps(sampler, np.float32, None, xi)
+    plain, _ = one_step.library_steps(vr.Euler(H), np.float32, None, xi)
+    np.testing.assert_allclose(states, plain, rtol=1e-6)
+
+
+# What is refused at construction: further arguments, error, words of its text
+REFUSED = [
+    ({"covariance": "exact"}, r'covariance must be "estimated" or a function .*, got \'exact\''),
+    ({"covariance": np.eye(3)}, r'covariance must be "estimated" or a function from the flat'),
+    ({"covariance": None}, r'covariance must be "estimated" or a function .*, got None'),
+    ({"kappa": -1.0}, r"kappa must be 0 or more \(1 is right\), got -1.0"),
+    ({"kappa": float("nan")}, r"kappa must be 0 or more \(1 is right\), got nan"),
+    ({"gradient": vr.FullBatch()}, r"no noise to modify for: use Euler\(step_size\)"),
+    ({"gradient": vr.Minibatch(1)}, r"batch_size must be at least 2 .* covariance=function"),
+    ({"step_size": 0.0}, "step_size must be a positive number or a PolynomialDecay, got 0.0"),
+    ({"preconditioner": [0.0, 1.0]}, "scales .* must be positive; the smallest is 0"),
+]
+
+
+@pytest.mark.parametrize(("change", "text"), REFUSED, ids=[text for _, text in REFUSED])
+def test_what_is_refused(change, text):
+    with pytest.raises(ValueError, match=text):
+        vr.ModifiedSGLD(**({"step_size": 0.1, "gradient": vr.Minibatch(10)} | change))
+
+
+def test_gradient_that_is_no_estimator():
+    with pytest.raises(TypeError, match=r"gradient must be an estimator .*, got 10"):
+        vr.ModifiedSGLD(0.1, 10)
