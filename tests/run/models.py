@@ -1,4 +1,4 @@
-"""Posteriors small enough to compile fast, of more kinds than regressions, and ways to compare runs."""
+"""Posteriors small enough to compile fast, of more kinds than regressions; runs compared."""
 
 import subprocess
 import sys
@@ -75,7 +75,7 @@ def same(a, b):
 
 
 def assert_same_run(a, b, chains=slice(None)):
-    """Draws, sums, peaks and time groups of `a` are those of chains `chains` of `b`, bit for bit."""
+    """Draws, sums, peaks and time groups of `a` are those of some chains of `b`, bit for bit."""
     assert a.num_steps == b.num_steps
     if a.kept is not None:
         assert np.array_equal(a.kept, b.kept[chains])

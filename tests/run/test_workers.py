@@ -61,7 +61,8 @@ SCRIPT = """
     import numpy as np, virial as vr
     X = np.linspace(-1, 1, 100)
     scale = np.float32(2.0)
-    posterior = vr.Posterior(lambda p: -p["m"]**2, lambda p, x: -scale * (x - p["m"])**2, X, {"m": 0.0})
+    log_prior, log_likelihood = lambda p: -p["m"]**2, lambda p, x: -scale * (x - p["m"])**2
+    posterior = vr.Posterior(log_prior, log_likelihood, X, {"m": 0.0})
     run = lambda cores: vr.sample(posterior, vr.SGLD(0.001, vr.Minibatch(10)), 500, num_chains=2,
         cores=cores, functions={"f": lambda p: p["m"] * scale}, progress=False)
     a, b = run(1), run(2)
@@ -223,7 +224,7 @@ def test_a_divergence_in_a_worker_names_the_chain():
     keywords = {"num_chains": 3, "init": inits, "sampler": vr.Euler(1.5 * limit)}
     with pytest.warns(UserWarning, match="the run diverged: chain 2 left"):
         there = sample(posterior, 10**7, 2, **keywords)
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="chain 2"):
         here = sample(posterior, 10**7, 1, **keywords)
     assert there.status == here.status
     assert not there.status.ok

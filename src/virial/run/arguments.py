@@ -55,7 +55,7 @@ def check(
     """Fills in what was not said, refuses what cannot be done."""
     if not isinstance(posterior, Posterior):
         raise TypeError(f"posterior must be a virial.Posterior, got {type(posterior).__name__}")
-    if not (hasattr(sampler, "step") and hasattr(sampler, "noises")):
+    if isinstance(sampler, type) or not (hasattr(sampler, "step") and hasattr(sampler, "noises")):
         raise TypeError(f"sampler must be a sampler such as SGLD(…), got {sampler!r}")
     sampler.gradient.check(posterior.num_rows)
     num_steps = _whole("num_steps", num_steps, 1)
@@ -88,6 +88,8 @@ def check(
     if moments not in (None, "full", "diagonal"):
         raise ValueError(f'moments must be "full", "diagonal" or None, got {moments!r}')
     moments = moments or _default_moments(posterior, sampler)
+    if not isinstance(functions, Mapping | None):
+        raise TypeError(f"functions must map names to functions, got {functions!r}")
     functions = dict(functions or {})
     if wrong := [name for name in functions if not isinstance(name, str)]:
         raise TypeError(f"functions must map names to functions, got the name {wrong[0]!r}")
@@ -169,7 +171,7 @@ def _default_moments(posterior: Posterior, sampler: Sampler) -> Moments:
 def _function_shape(posterior: Posterior, name: str, f: Callable[[Any], Any]) -> tuple[int, ...]:
     if not callable(f):
         raise TypeError(f"functions[{name!r}] must be a function of the position, got {f!r}")
-    out = jax.eval_shape(f, posterior.init)
+    out = jax.eval_shape(lambda position: f(position), posterior.init)
     if not hasattr(out, "shape"):
         raise TypeError(
             f"functions[{name!r}] must return an array, got {type(out).__name__}; "

@@ -33,6 +33,11 @@ class Totals:
 
     def add(self, first_block: int, blocks: dict[str, np.ndarray], peaks: tuple[str, ...]) -> None:
         """Adds blocks first_block, first_block + 1, … of every chain: axes (chain, block, …)."""
+        # The last finite steps of a chain that is being lost overflow when squared.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._add(first_block, blocks, peaks)
+
+    def _add(self, first_block: int, blocks: dict[str, np.ndarray], peaks: tuple[str, ...]) -> None:
         terms = self._terms(blocks)
         for name, term in terms.items():
             before = self.sums.get(name)
@@ -157,9 +162,9 @@ class TimeGroups:
         if keep.sum() < 8:
             return float("nan")
         weight, total, square = weight[keep], total[keep], square[keep]
-        mean = total.sum(0) / weight.sum(0)
-        deviation = (square - 2 * mean * total) / weight + mean**2
-        variance = np.average(deviation, axis=0, weights=weight[:, 0])
-        error = deviation.std(axis=0, ddof=1) / np.sqrt(len(deviation))
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            mean = total.sum(0) / weight.sum(0)
+            deviation = (square - 2 * mean * total) / weight + mean**2
+            variance = np.average(deviation, axis=0, weights=weight[:, 0])
+            error = deviation.std(axis=0, ddof=1) / np.sqrt(len(deviation))
             return float(np.max(error / (2 * variance)))

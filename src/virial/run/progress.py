@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import time
 from typing import Protocol
@@ -47,8 +48,10 @@ class Bar:
     """
 
     def __init__(self, console: Console, start: int, total: int, passes_per_step: float) -> None:
-        self._start, self._total, self._passes = start, total, passes_per_step
-        self._began = self._drawn = time.perf_counter()
+        self._total, self._passes = total, passes_per_step
+        # Of the first report, for before it come seconds of compilation: time, and steps done.
+        self._first: tuple[float, int] | None = None
+        self._drawn = time.perf_counter()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -71,12 +74,14 @@ class Bar:
     def show(self, chain_steps: int, sd_error: float) -> None:
         """Redraws, unless it just did."""
         now = time.perf_counter()
+        self._first = self._first or (now, chain_steps)
         if now - self._drawn < _SECONDS and chain_steps < self._total:
             return
         self._drawn = now
-        rate = (chain_steps - self._start) / max(now - self._began, 1e-9)
+        began, before = self._first
         facts = f"{short(chain_steps)} steps {short(chain_steps * self._passes)} passes"
-        facts += f" {short(rate)}/s"
+        if now > began:
+            facts += f" {short((chain_steps - before) / (now - began))}/s"
         if math.isfinite(sd_error):
             facts += f" sd ±{100 * sd_error:.1f}%"
         self._bar.update(self._task, completed=chain_steps, facts=facts, refresh=True)
@@ -85,7 +90,9 @@ class Bar:
 def display(progress: bool, start: int, total: int, passes_per_step: float) -> Display:
     """A bar where there is a terminal to draw on and the user wants one."""
     console = Console(stderr=True)
-    if progress and (console.is_terminal or console.is_jupyter):
+    # In a notebook without widgets rich has a warning to show and no bar.
+    widgets = console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+    if progress and (widgets or (console.is_terminal and not console.is_jupyter)):
         return Bar(console, start, total, passes_per_step)
     return Silent()
 

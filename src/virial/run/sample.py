@@ -29,6 +29,9 @@ from virial.run.sums import Moments
 from virial.sampler import Sampler, fit, size_of_step
 from virial.sampler.algorithm import position_of
 
+# Above, the curvature at the mode would cost more than it tells.
+_MOST_DIMENSIONS = 2000
+
 
 def sample(
     posterior: Posterior,
@@ -107,19 +110,14 @@ def sample(
         tuple(name for name, how in sampler.statistics.items() if how == "max"),
     )
     keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
-    start = _begin(program, keys, init, request)
-    if resume is not None:
-        # A run from a file knows the numbers of the states, not the sampler's structure.
-        leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume.checkpoint.states)]
-        states = jax.tree.unflatten(jax.tree.structure(start.states), leaves)
-        start = replace(resume.checkpoint, states=states)
     per_step = sampler.gradient.cost(posterior.num_rows)
     total = request.num_chains * request.num_steps
-    done = request.num_chains * start.block * program.block_size
+    done = request.num_chains * (resume.checkpoint.block if resume else 0) * program.block_size
     with (
         interruptible() as stop,
         display(progress, done, total, per_step / posterior.num_rows) as screen,
     ):
+        start = _begin(program, keys, init, request, resume)
         outcome = execute(program, span, keys, start, request.cores, screen, stop)
     settings = arguments.settings(posterior, sampler, request, per_step)
     seconds = time.perf_counter() - began + (resume.seconds if resume else 0.0)
@@ -138,10 +136,17 @@ def sample(
     return run
 
 
-def _begin(program: Program, keys: np.ndarray, init: Any, request: Request) -> Checkpoint:
-    """The states at step 0."""
+def _begin(
+    program: Program, keys: np.ndarray, init: Any, request: Request, resume: Run | None
+) -> Checkpoint:
+    """The states at step 0, or where the resumed run stands."""
     positions = arguments.positions(program.posterior, init, request.num_chains)
     states = jax.jit(program.init)(program.problem, jnp.asarray(keys), positions)
+    if resume is not None:
+        # A run from a file knows the numbers of the states, not the sampler's structure.
+        leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume.checkpoint.states)]
+        states = jax.tree.unflatten(jax.tree.structure(states), leaves)
+        return replace(resume.checkpoint, states=states)
     origin = np.asarray(jax.vmap(position_of)(states), np.float64)
     return Checkpoint(0, states, Totals(origin))
 
@@ -178,10 +183,18 @@ def _status(posterior: Posterior, sampler: Sampler, outcome: Outcome, request: R
 def _advice(posterior: Posterior, sampler: Sampler, where: Divergence) -> str:
     size = size_of_step(sampler.step_size, where.step)
     text = f"chain {where.chain} left the finite numbers at step {where.step} with h = {size:.3g}"
+    if posterior.num_dimensions > _MOST_DIMENSIONS:
+        return (
+            f"{text}; take a smaller step (no stability limit was computed: it takes the "
+            f"{posterior.num_dimensions} × {posterior.num_dimensions} curvature at the mode)"
+        )
     try:
         limit = stability_limit(posterior, sampler)
     except (ValueError, ArithmeticError) as error:
-        return f"{text}; no stability limit is known, for the mode was not found ({error})"
+        return (
+            f"{text}; take a smaller step (no stability limit is known, for the mode was not "
+            f"found: {str(error).split('. ')[0]})"
+        )
     cause = (
         "take a smaller step"
         if size > limit

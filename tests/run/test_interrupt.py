@@ -1,0 +1,98 @@
+"""Ctrl-C returns the run so far, and the rest of the run is as if it had never been pressed."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from run.models import assert_same_run, normal, normal_sampler, python
+
+import virial as vr
+from virial.run.interrupt import interruptible
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cores", [1, 2])
+def test_an_interrupted_run_goes_on_bit_for_bit(cores):
+    python(
+        """
+        import os, signal, sys, threading, virial as vr
+        from run.models import *
+        posterior, sampler, cores = normal(), normal_sampler(), int(sys.argv[1])
+        keywords = dict(cores=cores, progress=False, functions={"f": lambda x: x * x})
+        more = dict(num_chains=3, seed=4, keep_every=1000, burn_in=100)
+        # With the start of workers and the compilation of their programs, two seconds at best.
+        timer = threading.Timer(8, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        part = vr.sample(posterior, sampler, 10**10, **more, **keywords)
+        assert part.status.code == "interrupted" and part.status.ok, part.status
+        assert part.num_steps % 256 == 0
+        assert (part.totals.sums["weight"] == part.num_steps - 100).all()
+        end = part.num_steps + 1111
+        on = vr.sample(posterior, sampler, end, resume=part, **keywords)
+        whole = vr.sample(posterior, sampler, end, **more, **(keywords | {"cores": 1}))
+        assert on.status.code == "finished"
+        assert_same_run(on, whole)
+        print(part.num_steps)
+        """,
+        cores,
+    )
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("burn_in", [0, 5000])
+def test_ctrl_c_while_compiling_returns_one_block(burn_in):
+    calls = []
+
+    def pressing(position):
+        calls.append(1)
+        if len(calls) == 2:  # the first call only asks for the shape
+            press()
+        return position
+
+    run = vr.sample(
+        normal(), normal_sampler(), 10**7, burn_in=burn_in, functions={"f": pressing},
+        cores=1, progress=False,
+    )  # fmt: skip
+    assert run.status.code == "interrupted"
+    assert run.num_steps == 256
+    assert "256 of 10000000 steps" in run.status.message
+    assert ("still in the burn-in" in run.status.message) == (burn_in > 0)
+    assert np.isnan(run.mean) == (burn_in > 0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    on = vr.sample(
+        normal(), normal_sampler(), 6000, functions={"f": lambda x: x}, resume=run,
+        cores=1, progress=False,
+    )  # fmt: skip
+    whole = vr.sample(
+        normal(), normal_sampler(), 6000, burn_in=burn_in, functions={"f": lambda x: x},
+        cores=1, progress=False,
+    )  # fmt: skip
+    assert_same_run(on, whole)
+
+
+def test_a_second_press_raises():
+    with interruptible() as pressed:
+        assert not pressed()
+        press()
+        assert pressed()
+        with pytest.raises(KeyboardInterrupt):
+            press()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_threads_sample_without_signals():
+    found = []
+
+    def work():
+        with interruptible() as pressed:
+            found.append(pressed())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [False]
