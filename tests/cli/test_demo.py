@@ -12,6 +12,9 @@ import virial as vr
 from virial.cli import demo, main, plot, report
 from virial.cli.quadrature import Truth, integrate
 
+# The study takes ten seconds: in a parallel run one process makes it for all.
+pytestmark = pytest.mark.xdist_group("demo")
+
 
 @pytest.fixture(scope="module")
 def fast() -> demo.Study:
