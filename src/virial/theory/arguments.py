@@ -10,6 +10,7 @@ import numpy as np
 
 from virial.theory.precision import exact
 
+SMALLEST_R = Decimal("1e-30")
 SCHEMES = ("euler", "sgld", "msgld", "msgld_estimated")
 
 
@@ -71,6 +72,12 @@ def check_step(A: Decimal, h: Any, r: Any, stable: bool = False) -> Decimal:
             f"no stationary law: the chain is stable only for hA < 2, that is h < {limit:.6g}, "
             f"got {got}; take a smaller step, or ask for a finite num_steps."
         )
+    if stable and step * A < SMALLEST_R:
+        raise ValueError(
+            f"{name} must be at least {float(SMALLEST_R if r is not None else SMALLEST_R / A):.3g} "
+            f"(hA at least {SMALLEST_R}: below, a stationary law takes more digits than are "
+            f"carried), got {value!r}; biases are proportional to h there: scale one."
+        )
     return step
 
 
@@ -92,7 +99,7 @@ def check_num_steps(num_steps: Any) -> int | float:
     return int(num_steps)
 
 
-def check_power(power: Any, largest: int | None = None) -> int:
+def check_power(power: Any, largest: int | None = None, name: str = "power") -> int:
     """The exponent of the test function θ^power.
 
     Example:
@@ -101,7 +108,7 @@ def check_power(power: Any, largest: int | None = None) -> int:
     """
     if not _is_integer(power) or power < 1 or (largest is not None and power > largest):
         upper = "" if largest is None else f" of at most {largest}"
-        raise ValueError(f"power must be a positive integer{upper}, got {power!r}.")
+        raise ValueError(f"{name} must be a positive integer{upper}, got {power!r}.")
     return int(power)
 
 
@@ -120,6 +127,18 @@ def check_number(name: str, value: Any, positive: bool = False) -> float:
         kind = "positive and finite" if positive else "finite"
         raise ValueError(f"{name} must be {kind}, got {value!r}.")
     return number
+
+
+def check_num_rows(N: Any) -> int:
+    """The number of rows of data not given: at least two.
+
+    Example:
+        >>> check_num_rows(np.int64(10))
+        10
+    """
+    if not _is_integer(N) or N < 2:
+        raise ValueError(f"N (number of rows) must be an integer of at least 2, got {N!r}.")
+    return int(N)
 
 
 def check_rows(x: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ def check_positive(name: str, value: float) -> None:
     Example:
         >>> check_positive("h", 0.1)
     """
-    if not (np.ndim(value) == 0 and 0 < float(value) < np.inf):
+    if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
         raise ValueError(f"{name} must be a positive finite number, got {value!r}")
 
 

@@ -84,11 +84,13 @@ def time_average(
     square = square if chain.is_diagonal else np.diag(square)
     target = mean if power == 1 else mean**2 + square
     if chain.slopes.size:
-        start = "stationary" if isinstance(theta0, str) else _initial_position(chain, theta0)
-        bias, variance = multiplicative_average(
-            chain, int(num_steps), start, power, mean, target, int(burn_in)
-        )
-        return TimeAverage(target, bias, variance)
+        stationary = _is_stationary(chain, theta0)
+        start = "stationary" if stationary else _initial_position(chain, theta0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = multiplicative_average(
+                chain, int(num_steps), start, power, mean, target, int(burn_in)
+            )
+        return TimeAverage(target, *_overflown_to_infinity(*errors))
     mu, C = _initial_law(chain, theta0)
     K = int(num_steps - burn_in)
     if not chain.is_diagonal:
@@ -101,6 +103,17 @@ def time_average(
             chain.coordinates(part), mu[part], C[part], K, power, mean[part], burn_in
         )
     return TimeAverage(target, bias, variance)
+
+
+def _is_stationary(chain: LinearChain, theta0: ArrayLike | str) -> bool:
+    """Whether the chain starts in its own law; an error if it has none."""
+    if not isinstance(theta0, str):
+        return False
+    if theta0 != "stationary":
+        raise ValueError(f'theta0 must be numbers or "stationary", got {theta0!r}')
+    if chain.unstable:
+        raise ValueError(chain.unstable)
+    return True
 
 
 def _initial_position(chain: LinearChain, theta0: ArrayLike) -> np.ndarray:
@@ -118,9 +131,7 @@ def _initial_law(chain: LinearChain, theta0: ArrayLike | str) -> tuple[np.ndarra
     """Mean of the modes' state and its covariance (as pairs) at step 0."""
     d, p = chain.step.gain.shape
     mu = np.zeros((d, p))
-    if isinstance(theta0, str):
-        if theta0 != "stationary":
-            raise ValueError(f'theta0 must be numbers or "stationary", got {theta0!r}')
+    if _is_stationary(chain, theta0):
         return mu, chain.modes_covariance()
     mu[:, 0] = _initial_position(chain, theta0)
     return mu, chain.spread(chain.step.start)
@@ -163,9 +174,12 @@ def _average(
     # Unstable chains may leave the range of floats; what does is reported as infinite.
     with np.errstate(over="ignore", invalid="ignore"):
         errors = _sum_over_nodes(chain, mu, C, K, power, mean, burn_in)
-    overflown = ~(np.isfinite(errors[0]) & np.isfinite(errors[1]))
-    bias, variance = (np.where(overflown, np.inf, error) for error in errors)
-    return bias, variance
+    return _overflown_to_infinity(*errors)
+
+
+def _overflown_to_infinity(bias: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    overflown = ~(np.isfinite(bias) & np.isfinite(variance))
+    return np.where(overflown, np.inf, bias), np.where(overflown, np.inf, variance)
 
 
 def _sum_over_nodes(

@@ -136,6 +136,7 @@ class LinearGaussian:
             raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}; got {scheme!r}")
         check_positive("h", h)
         check_positive("friction", friction)
+        kappa = float(finite_array("kappa", kappa))
         a, U, B = self._modes(preconditioner)
         step = SCHEMES[scheme](a, h, friction)
         unstable = "" if step.is_stable() else unstable_message(scheme, a, h, friction)
@@ -148,12 +149,12 @@ class LinearGaussian:
         W = None
         if noise_second_moment is not None:
             W = finite_array("noise_second_moment", noise_second_moment)
-            W = np.broadcast_to(W, a.shape) if W.ndim < 2 else W
+            W = np.broadcast_to(W, a.shape) if W.shape in {(), (1,)} else W
             if W.shape != self.V.shape and not (U.ndim == 2 and W.shape == U.shape):
                 raise ValueError(
                     f"noise_second_moment must have V's shape {self.V.shape}, got {W.shape}"
                 )
-            W = _in_modes(W, U)
+            W = _in_modes(positive_definite("noise_second_moment", W, strictly=False), U)
         return LinearChain(
             step=step,
             V=_effective_noise(scheme, h, kappa, _in_modes(self.V, B), W),

@@ -148,7 +148,10 @@ def _centre(chain: LinearChain, power: int, mean: np.ndarray, target: np.ndarray
     """The stationary mean of φ: subtracting it keeps E T² from being a difference of K² terms."""
     if power == 1 or chain.unstable:
         return target
-    S = chain.stationary()
+    try:
+        S = chain.stationary()
+    except ValueError:  # none under so much noise; a finite average exists all the same
+        return target
     return mean**2 + (S if chain.is_diagonal else np.diag(S))
 
 
@@ -159,6 +162,12 @@ def _start(
     if isinstance(start, str):
         v = np.zeros(T.shape[:2])
         v[:, 0] = 1
+        if np.abs(np.linalg.eigvals(T[:, 1:, 1:])).max() >= 1:
+            raise ValueError(
+                'theta0 must be numbers, got "stationary": the stationary law has no finite '
+                "moments of the order needed, 2·power, because the noise grows with the distance "
+                "from the mean; take a smaller h, or a start"
+            )
         rest = np.eye(T.shape[1] - 1) - T[:, 1:, 1:]
         v[:, 1:] = np.linalg.solve(rest, T[:, 1:, :1])[..., 0]
         return v

@@ -26,6 +26,8 @@ _TO_COEFFICIENTS[0] /= 2
 _DEPTH = 60.0
 _TOLERANCE = 1e-12
 _MOST_PANELS = 2_000
+# Of user's bounds: negligible panels as narrow as this share need not be resolved.
+_FINEST_NEGLIGIBLE = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,40 +99,98 @@ def adapt(
         True
     """
     low, high, top = _support(log_density) if bounds is None else _inside(log_density, *bounds)
-    waiting = [(low, high)]
-    accepted: list[tuple[float, float]] = []
-    while waiting:
-        panel = waiting.pop()
-        if _resolved(log_density, others, top, *panel):
-            accepted.append(panel)
-            continue
-        middle = (panel[0] + panel[1]) / 2
-        if len(waiting) + len(accepted) > _MOST_PANELS or middle in panel:
-            raise ValueError(
-                f"log_density, phi or noise_variance must be smooth; near {middle:.6g} they are "
-                f"not resolved by {_MOST_PANELS} panels of {_ORDER} Chebyshev points (a kink or "
-                "noise in the function, or bounds much too wide)"
-            )
-        waiting += [(middle, panel[1]), (panel[0], middle)]
+    while True:
+        panels = _subdivide(log_density, others, top, low, high)
+        highest = float(log_density(panels.nodes).max())
+        if highest <= top + 1.0:
+            return panels
+        top = highest  # the search had missed the greatest mode
+
+
+def _subdivide(
+    log_density: Function, others: tuple[Function, ...], top: float, low: float, high: float
+) -> Panels:
+    waiting, accepted, skipped = [(low, high)], [], []
+    counted: list[float] = []
+    # Far out a log density may be anything, −∞ too: negligible panels are let go at some width.
+    # Between modes they are then taken up again, because gradient noise there moves weight from
+    # one to the other.
+    for narrow in ((high - low) / _FINEST_NEGLIGIBLE, 0.0):
+        while waiting:
+            left, right = waiting.pop()
+            negligible = _negligible(log_density, top, right - left < narrow, left, right)
+            if _resolved(log_density, others, top, negligible, left, right):
+                accepted.append((left, right))
+                counted += [] if negligible else [left]
+                continue
+            if negligible and right - left < narrow:
+                skipped.append((left, right))
+                continue
+            middle = (left + right) / 2
+            if len(waiting) + len(accepted) > _MOST_PANELS or not left < middle < right:
+                raise ValueError(
+                    "log_density, phi or noise_variance must be smooth; near "
+                    f"{middle:.6g} they are not resolved by {_MOST_PANELS} panels of {_ORDER} "
+                    "Chebyshev points (a kink or noise in the function, or bounds much too wide)"
+                )
+            waiting += [(middle, right), (left, middle)]
+        for panel in skipped:
+            inside = counted and min(counted) < panel[0] < max(counted)
+            (waiting if inside else accepted).append(panel)
+        skipped = []
     accepted.sort()
     return Panels(np.array([accepted[0][0], *(right for _, right in accepted)]))
 
 
+def _negligible(log_density: Function, top: float, narrow: bool, left: float, right: float) -> bool:
+    """Whether the density does not count: neither at the nodes nor, where L is smooth, between.
+
+    Narrow panels where L is anything, −∞ included, are judged by their nodes.
+    """
+    L = log_density((left + right) / 2 + (right - left) / 2 * _NODES)
+    if L.max() >= top - _DEPTH:
+        return False
+    smooth = np.abs(_TO_COEFFICIENTS[-3:] @ L).max() <= _TOLERANCE * np.abs(L).max()
+    if narrow and not smooth:
+        return True
+    between = _between_nodes(L)
+    return bool(between.max() + np.abs(np.diff(between)).max() < top - _DEPTH)
+
+
+def _between_nodes(values: np.ndarray) -> np.ndarray:
+    """The polynomial through the nodes on a grid eight times as fine."""
+    return chebyshev.chebval(np.linspace(-1, 1, 8 * _ORDER + 1), _TO_COEFFICIENTS @ values)
+
+
 def _resolved(
-    log_density: Function, others: tuple[Function, ...], top: float, left: float, right: float
+    log_density: Function,
+    others: tuple[Function, ...],
+    top: float,
+    negligible: bool,
+    left: float,
+    right: float,
 ) -> bool:
     """Whether Chebyshev coefficients on [left, right] have decayed to rounding."""
     x = (left + right) / 2 + (right - left) / 2 * _NODES
     L = log_density(x)
     density = np.exp(np.minimum(L - top, 0.0))
-    if density.max() < np.exp(-_DEPTH):
-        return True
     scale = max(float(np.abs(L).max()), 1.0)
     # exp(L) inherits the rounding of L, which is eps·scale: demand no more than that.
     rounding = 1 + 1e-3 * scale
-    for values, size in [(L, scale), (density, rounding)]:
-        if np.abs(_TO_COEFFICIENTS[-3:] @ values).max() > _TOLERANCE * size:
-            return False
+    if np.abs(_TO_COEFFICIENTS[-3:] @ L).max() > _TOLERANCE * scale:
+        return False
+    if negligible:
+        tails = (np.abs(_TO_COEFFICIENTS[-3:] @ other(x)).max() for other in others)
+        sizes = (max(float(np.abs(other(x)).max()), 1.0) for other in others)
+        return all(t <= _TOLERANCE * size for t, size in zip(tails, sizes, strict=True))
+    if np.ptp(L) > 1e3:  # rounding of so wide a panel would reach the mode in it
+        return False
+    # A mode between the nodes shows in L, though not in the density at the nodes.
+    fine = np.exp(np.minimum(_between_nodes(L) - top, 0.0))
+    if np.abs(_between_nodes(density) - fine).max() > 1e-6:
+        return False
+    if np.abs(_TO_COEFFICIENTS[-3:] @ density).max() > _TOLERANCE * rounding:
+        return False
     for other in others:
         values = other(x) * density
         size = max(float(np.abs(other(x)).max()), 1.0)
@@ -142,7 +202,8 @@ def _resolved(
 def _inside(log_density: Function, low: float, high: float) -> tuple[float, float, float]:
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise ValueError(f"bounds must be two finite numbers in order, got {(low, high)}")
-    return low, high, float(log_density(np.linspace(low, high, 4001)).max())
+    grid = np.linspace(low, high, 4001)
+    return low, high, _greatest(log_density, grid, log_density(grid))[1]
 
 
 def _support(log_density: Function) -> tuple[float, float, float]:
@@ -156,8 +217,21 @@ def _support(log_density: Function) -> tuple[float, float, float]:
             "log_density must fall off within ±1e8, but it is greatest there; give bounds=(low, "
             "high), or measure θ in other units"
         )
-    # Zoom in on the greatest value: the grid may step over a narrow mode.
-    low, high = grid[best - 1], grid[best + 1]
+    mode, top, step = _greatest(log_density, grid, values)
+    counted = grid[values > top - _DEPTH]
+    return (
+        _falls_off(log_density, min(mode, counted.min(initial=mode)), top, -1.0, step),
+        _falls_off(log_density, max(mode, counted.max(initial=mode)), top, 1.0, step),
+        top,
+    )
+
+
+def _greatest(
+    log_density: Function, grid: np.ndarray, values: np.ndarray
+) -> tuple[float, float, float]:
+    """Mode, greatest log density, and a step on the mode's scale; the grid may step over them."""
+    best = int(np.argmax(values))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     mode, top = grid[best], values[best]
     for _ in range(60):
         x = np.linspace(low, high, 33)
@@ -167,12 +241,7 @@ def _support(log_density: Function) -> tuple[float, float, float]:
         low, high = x[max(i - 1, 0)], x[min(i + 1, 32)]
         if y.max() - y.min() < 1e-3:
             break
-    counted = grid[values > top - _DEPTH]
-    return (
-        _falls_off(log_density, min(mode, counted.min(initial=mode)), top, -1.0, high - low),
-        _falls_off(log_density, max(mode, counted.max(initial=mode)), top, 1.0, high - low),
-        float(top),
-    )
+    return float(mode), float(top), float(high - low)
 
 
 def _falls_off(log_density: Function, start: float, top: float, sign: float, step: float) -> float:

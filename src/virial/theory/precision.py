@@ -39,7 +39,10 @@ def exact(value: float | np.floating) -> Decimal:
         >>> exact(0.5)
         Decimal('0.5')
     """
-    head = float(value)
-    # A long double holds more digits than Decimal(float) can see: pass the rest on as well.
-    rest = float(value - type(value)(head)) if isinstance(value, np.floating) else 0.0
-    return Decimal(head) + Decimal(rest)
+    if isinstance(value, float):
+        return Decimal(value)
+    # A long double has more digits than a float, and reaches further (1e4932).
+    mantissa, exponent = np.frexp(value)
+    head = float(mantissa)
+    rest = float(mantissa - np.longdouble(head))
+    return (Decimal(head) + Decimal(rest)) * Decimal(2) ** int(exponent)

@@ -79,8 +79,7 @@ def random_data(
         >>> 0.5 * (100**2 + 10) / (1.5 * 10 * 101)
         3.3036303630363038
     """
-    if not isinstance(N, int) or N < 2:
-        raise ValueError(f"N (number of rows) must be an integer of at least 2, got {N!r}.")
+    N = arguments.check_num_rows(N)
     scheme = arguments.check_scheme(scheme)
     n = arguments.check_batch_size(n, N, scheme)
     num_steps = arguments.check_num_steps(num_steps)

@@ -108,7 +108,7 @@ class GaussianToy:
             36.0
         """
         n = arguments.check_batch_size(n, self.num_rows, "sgld")
-        order = arguments.check_power(order)
+        order = arguments.check_power(order, name="order")
         with many_digits():
             moment = noise_moment(order, self.num_rows, n, exact(self.sigma_x), replace)
             return float(moment.at(self._power_sums(order)))

@@ -6,12 +6,14 @@ Under θ' = θ + (h/2) ĝ + √h ξ, ĝ = 2f̂, the stationary expectation of φ
 
 paper eqs. difference and lambda (the time integral of u − E_π φ there is −ψ), with 𝓛 = f ∂ + ½ ∂²,
 f = ½ (log π)', and ½𝓛² − A₁ = ½(f f' + ½f'') ∂ + ½(f' − V) ∂², eq. exp_SGLD. Integrated by parts
-under π (E_π g' = −2 E_π f g) this is
+under π (E_π g' = −2 E_π f g, and F = ½ π ψ', F' = π (φ − E_π φ), the Poisson equation in flux form)
+this is
 
-    λ₁ = E_π[w ψ''] = 2 E_π[w (φ − E_π φ)] − 4 ∫ w f F dθ,        w = ½ V − ¼ f',
+    λ₁ = Cov_π(φ, V + 2G − ½ (f' + f²)),        G' = V f,
 
-where F = ½ π ψ' solves the Poisson equation in flux form, F' = π (φ − E_π φ). F is a running
-integral that vanishes at both ends, so nothing is ever divided by π.
+so that the Poisson equation is solved by one running integral, G, and nothing is ever divided by π.
+F itself must not be integrated numerically: between two modes far apart F is large while π is
+beyond float64, whereas G weighs nothing there but what V f adds from one mode to the other.
 """
 
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from virial.theory.arguments import check_number
 from virial.theory.panels import Panels, adapt
 
 __all__ = ["bias_coefficient"]
@@ -40,10 +43,11 @@ def bias_coefficient(
     r"""λ₁, the first-order bias of a scheme: E_h φ − E_π φ = −λ₁ h + O(h²).
 
     The Poisson equation is solved on Chebyshev panels that adapt to the density (`panels`). For
-    Euler the result is −½ Cov_π(φ, f' + f²).
+    Euler the result is −½ Cov_π(φ, f' + f²), for a constant V that plus V Cov_π(φ, log π).
 
     Args:
-        log_density: log π up to a constant, a smooth function of an array of positions.
+        log_density: log π up to a constant (subtract a large one: rounding grows with it), a
+            smooth function of an array of positions.
         phi: the test function, smooth, of an array of positions.
         noise_variance: V(θ) = Var f̂, a number or a smooth function; a quarter of Var ĝ.
         scheme: "euler" (ignores the noise), "sgld", "msgld", or "msgld_estimated", whose first
@@ -54,7 +58,8 @@ def bias_coefficient(
             modes are so narrow and so far apart that a search would miss one.
 
     Raises:
-        ValueError: if the density cannot be normalised or a function is not smooth.
+        ValueError: if the density cannot be normalised, a function is not smooth, or its tails
+            (or what lies outside the bounds) still count.
 
     Example:
         The Ornstein–Uhlenbeck process has λ₁ = −¼ for φ = θ² (erratum 8), and gradient noise adds
@@ -69,7 +74,8 @@ def bias_coefficient(
     """
     if scheme not in _SCHEMES:
         raise ValueError(f"scheme must be one of {', '.join(_SCHEMES)}; got {scheme!r}")
-    if bounds is not None and len(bounds) != 2:
+    kappa = check_number("kappa", kappa)
+    if bounds is not None and np.shape(bounds) != (2,):
         raise ValueError(f"bounds must be (low, high), got {bounds!r}")
     share = {"euler": 0.0, "sgld": 1.0}.get(scheme, 1.0 - kappa)
     L = _checked("log_density", log_density)
@@ -86,16 +92,34 @@ def _coefficient(panels: Panels, L: np.ndarray, phi: np.ndarray, V: np.ndarray) 
     density = np.exp(L - L.max())
     density /= panels.integral(density)
     f = panels.derivative(L) / 2
-    w = V / 2 - panels.derivative(f) / 4
-    _check_joints(panels, density, [("log_density", f), ("log_density", w), ("phi", phi)])
-    # Beyond the depth at which panels are resolved, derivatives are noise and the density is 0.
-    negligible = density < 1e-25 * density.max()
-    f, w = np.where(negligible, 0.0, f), np.where(negligible, 0.0, w)
+    slope = panels.derivative(f)
+    _check_joints(panels, density, [("log_density", f), ("log_density", slope), ("phi", phi)])
     centred = phi - panels.integral(phi * density)
-    from_left, to_right = panels.running_integral(centred * density)
-    mass_left, mass_right = panels.running_integral(density)
-    F = np.where(mass_left < mass_right, from_left, -to_right)
-    return 2 * panels.integral(w * centred * density) - 4 * panels.integral(w * f * F)
+    _check_ends(panels, density, centred)
+    # Beyond the depth at which panels are resolved, derivatives are noise and the density is 0.
+    counts = density >= 1e-25 * density.max()
+    f, slope = np.where(counts, f, 0.0), np.where(counts, slope, 0.0)
+    x = panels.nodes
+    between = (x >= x[counts].min()) & (x <= x[counts].max())
+    # G = ∫ V f = ½ (V L − ∫ V' L): exact for a constant V, where f would bring its rounding.
+    height = np.where(between, L - L.max(), 0.0)
+    G = (V * height - panels.running_integral(panels.derivative(V) * height)[0]) / 2
+    G -= panels.integral(G * density)
+    return panels.integral((V + 2 * G - (slope + f * f) / 2) * centred * density)
+
+
+def _check_ends(panels: Panels, density: np.ndarray, centred: np.ndarray) -> None:
+    """Refuse an expectation of φ that diverges, or that the bounds cut short."""
+    weight = np.abs(centred) * density
+    whole = panels.integral(weight)
+    mode = panels.nodes.ravel()[np.argmax(density)]
+    for end in ((-1, 0), (0, -1)):  # nodes descend within a panel
+        if weight[end] * abs(panels.nodes[end] - mode) > 1e-6 * whole:
+            raise ValueError(
+                f"phi times the density must be negligible at the ends, but near "
+                f"{panels.nodes[end]:.6g} it is not: the tails are too heavy for E φ to exist, or "
+                "bounds cut the density off; widen bounds, or take a φ that grows more slowly"
+            )
 
 
 def _check_joints(panels: Panels, density: np.ndarray, functions: list) -> None:
