@@ -67,8 +67,8 @@ def test_figure_7(paper, n):
 
 
 def test_standard_deviations_of_sgld(paper):
-    # "Three times too wide" at h = 10⁻³, n = 10: two and a half times on these data, and at most
-    # 2.8 on labels of a fair coin, whose row gradients vary most.
+    # "Three times too wide" at h = 10⁻³, n = 10: two and a half times on these data, and
+    # 2.8 to 2.9 on labels of a fair coin, whose row gradients vary most.
     model, posterior, _, sd = paper
     h, n = 1e-3, 10
     run = vr.sample(
