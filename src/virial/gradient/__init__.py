@@ -5,4 +5,13 @@ from virial.gradient.full import FullBatch
 from virial.gradient.minibatch import Minibatch
 from virial.gradient.noise import gradient_noise
 
-__all__ = ["Batch", "Estimator", "FullBatch", "Minibatch", "Model", "gradient_noise", "noise_scale"]
+__all__ = [
+    "Batch",
+    "Estimator",
+    "FullBatch",
+    "Minibatch",
+    "Model",
+    "check_estimator",
+    "gradient_noise",
+    "noise_scale",
+]
