@@ -6,6 +6,7 @@ from run.models import assert_same_run, hierarchy
 
 import virial as vr
 from virial.run import execute
+from virial.run.program import Program
 
 
 @pytest.mark.slow
@@ -49,3 +50,20 @@ def test_workers_are_refused_beside_an_accelerator(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     with pytest.raises(ValueError, match="cores needs JAX on a CPU, here it runs on gpu"):
         vr.sample(hierarchy(), vr.SGLD(1e-4, vr.Minibatch(10)), 10, cores=2, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "single", "moves"),
+    [
+        (vr.SGLD(1e-4, vr.Minibatch(10)), "", True),
+        (vr.Euler(1e-4), "", False),
+        (vr.Euler(1e-4), "1", True),
+    ],
+)
+def test_a_run_on_all_rows_does_not_move_from_many_threads_to_one(
+    sampler, single, moves, monkeypatch
+):
+    monkeypatch.setattr(execute, "usable_cores", lambda: 4)
+    monkeypatch.setenv("PJRT_NPROC", single)
+    program = Program(hierarchy(), sampler, {}, None, "full", 2)
+    assert execute._moves_without_trace(program) == moves

@@ -52,7 +52,7 @@ def execute(
     chunk = on_devices(program, keys)
     chunk(start.states, span.limits(start.block, 0))  # compiles, runs nothing
     began = time.perf_counter()
-    may_move = cores is None and jax.default_backend() == "cpu" and len(jax.local_devices()) == 1
+    may_move = cores is None and _moves_without_trace(program)
 
     def pause() -> bool:
         return stop() or (may_move and time.perf_counter() - began > _PILOT_SECONDS)
@@ -69,11 +69,26 @@ def execute(
     return drive(chunk, span, outcome.bookmark, report, stop)
 
 
+def _moves_without_trace(program: Program) -> bool:
+    """Whether the numbers would not tell at which moment the run moved to workers.
+
+    XLA cuts large products by the number of its threads, and so adds them up in another order:
+    a pass over all rows in this process is the same as in a worker only if both have one.
+    """
+    num_rows = program.posterior.num_rows
+    full = program.sampler.gradient.cost(num_rows) == num_rows
+    alone = jax.default_backend() == "cpu" and len(jax.local_devices()) == 1
+    return alone and (not full or _single_thread())
+
+
+def _single_thread() -> bool:
+    return os.environ.get("PJRT_NPROC") == "1" or usable_cores() == 1
+
+
 def _workers(chains: int, step_seconds: float) -> int:
     """Worker processes that beat this one: a core each, or one thread for small steps."""
     cores = min(usable_cores(), chains)
-    single = os.environ.get("PJRT_NPROC") == "1" or usable_cores() == 1
-    if cores > 1 or (not single and step_seconds < _SMALL_STEP_SECONDS):
+    if cores > 1 or (not _single_thread() and step_seconds < _SMALL_STEP_SECONDS):
         return cores
     return 0
 

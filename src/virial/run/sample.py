@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,21 +15,18 @@ from jaxtyping import PyTree
 from virial.gradient.words import chain_key
 from virial.posterior import Posterior
 from virial.run import arguments
+from virial.run.advice import status_of, warn
 from virial.run.arguments import Request
 from virial.run.drive import Checkpoint, Outcome, Span
 from virial.run.execute import execute
 from virial.run.interrupt import interruptible
 from virial.run.moments import Totals
 from virial.run.program import Program
-from virial.run.progress import display
+from virial.run.progress import Display, display
 from virial.run.result import Run
-from virial.run.status import Divergence, Status
 from virial.run.sums import Moments
-from virial.sampler import Sampler, fit, size_of_step
+from virial.sampler import Sampler, fit
 from virial.sampler.algorithm import position_of
-
-# Above, the curvature at the mode would cost more than it tells.
-_MOST_DIMENSIONS = 2000
 
 
 def sample(
@@ -93,47 +89,51 @@ def sample(
         posterior, sampler, num_steps, num_chains, seed, burn_in, keep_every, functions, moments,
         cores, init, resume,
     )  # fmt: skip
-    sampler = replace(
-        sampler,
-        preconditioner=fit(sampler.preconditioner, posterior.num_dimensions, posterior.dtype),
-    )
-    program = Program(
-        posterior, sampler, request.functions, request.keep_every, request.moments,
+    program = _program(posterior, sampler, request)
+    keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
+    with interruptible() as stop, _screen(progress, program, request, resume) as screen:
+        start = _begin(program, keys, init, request, resume)
+        outcome = execute(
+            program, _span(program, request), keys, start, request.cores, screen, stop
+        )
+    seconds = time.perf_counter() - began + (resume.seconds if resume else 0.0)
+    run = _run(program, request, outcome, seconds)
+    warn(run, posterior, program.sampler)
+    return run
+
+
+def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Program:
+    fitted = fit(sampler.preconditioner, posterior.num_dimensions, posterior.dtype)
+    return Program(
+        posterior,
+        replace(sampler, preconditioner=fitted),
+        request.functions,
+        request.keep_every,
+        request.moments,
         request.num_chains,
-    )  # fmt: skip
-    span = Span(
+    )
+
+
+def _span(program: Program, request: Request) -> Span:
+    return Span(
         request.num_steps,
         request.burn_in,
         request.keep_every,
         program.block_size,
         program.capacity,
-        tuple(name for name, how in sampler.statistics.items() if how == "max"),
+        tuple(name for name, how in program.sampler.statistics.items() if how == "max"),
     )
-    keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
-    per_step = sampler.gradient.cost(posterior.num_rows)
-    total = request.num_chains * request.num_steps
-    done = request.num_chains * (resume.checkpoint.block if resume else 0) * program.block_size
-    with (
-        interruptible() as stop,
-        display(progress, done, total, per_step / posterior.num_rows) as screen,
-    ):
-        start = _begin(program, keys, init, request, resume)
-        outcome = execute(program, span, keys, start, request.cores, screen, stop)
-    settings = arguments.settings(posterior, sampler, request, per_step)
-    seconds = time.perf_counter() - began + (resume.seconds if resume else 0.0)
-    kept = _join(outcome.end.draws, request, posterior)
-    run = Run(
-        settings,
-        posterior.layout,
-        _status(posterior, sampler, outcome, request),
-        outcome.steps,
-        seconds,
-        outcome.end.totals,
-        kept,
-        _without_copies(outcome.bookmark, kept),
+
+
+def _screen(progress: bool, program: Program, request: Request, resume: Run | None) -> Display:
+    steps_done = resume.checkpoint.block * program.block_size if resume else 0
+    num_rows = program.posterior.num_rows
+    return display(
+        progress,
+        request.num_chains * steps_done,
+        request.num_chains * request.num_steps,
+        program.sampler.gradient.cost(num_rows) / num_rows,
     )
-    _warn(run)
-    return run
 
 
 def _begin(
@@ -151,76 +151,23 @@ def _begin(
     return Checkpoint(0, states, Totals(origin))
 
 
-def _join(draws: list[np.ndarray], request: Request, posterior: Posterior) -> np.ndarray | None:
-    if request.keep_every is None:
-        return None
-    empty = np.zeros((request.num_chains, 0, posterior.num_dimensions), posterior.dtype)
-    return np.concatenate([empty, *draws], axis=1)
-
-
-def _without_copies(bookmark: Checkpoint, kept: np.ndarray | None) -> Checkpoint:
-    """The bookmark with its draws as a view of the run's, which begin with them."""
-    if kept is None:
-        return bookmark
-    length = sum(draws.shape[1] for draws in bookmark.draws)
-    return replace(bookmark, draws=[kept[:, :length]])
-
-
-def _status(posterior: Posterior, sampler: Sampler, outcome: Outcome, request: Request) -> Status:
-    if outcome.divergence is not None:
-        return Status("diverged", _advice(posterior, sampler, outcome.divergence))
-    if outcome.interrupted:
-        still = " (still in the burn-in, so averages are NaN)"
-        return Status(
-            "interrupted",
-            f"{outcome.steps} of {request.num_steps} steps"
-            f"{still if outcome.steps <= request.burn_in else ''}; "
-            "sample(..., resume=run) goes on from here",
-        )
-    return Status("finished", f"{outcome.steps} steps")
-
-
-def _advice(posterior: Posterior, sampler: Sampler, where: Divergence) -> str:
-    size = size_of_step(sampler.step_size, where.step)
-    text = f"chain {where.chain} left the finite numbers at step {where.step} with h = {size:.3g}"
-    if posterior.num_dimensions > _MOST_DIMENSIONS:
-        return (
-            f"{text}; take a smaller step (no stability limit was computed: it takes the "
-            f"{posterior.num_dimensions} × {posterior.num_dimensions} curvature at the mode)"
-        )
-    try:
-        limit = stability_limit(posterior, sampler)
-    except (ValueError, ArithmeticError) as error:
-        return (
-            f"{text}; take a smaller step (no stability limit is known, for the mode was not "
-            f"found: {str(error).split('. ')[0]})"
-        )
-    cause = (
-        "take a smaller step"
-        if size > limit
-        else "the limit holds near the mode with a full gradient: gradient noise or heavy "
-        "curvature elsewhere asks for a smaller step or a larger batch"
+def _run(program: Program, request: Request, outcome: Outcome, seconds: float) -> Run:
+    posterior, sampler = program.posterior, program.sampler
+    kept, bookmark = None, outcome.bookmark
+    if request.keep_every is not None:
+        empty = np.zeros((request.num_chains, 0, posterior.num_dimensions), posterior.dtype)
+        kept = np.concatenate([empty, *outcome.end.draws], axis=1)
+        # The draws of the bookmark are the first of the run's: held once.
+        length = sum(draws.shape[1] for draws in bookmark.draws)
+        bookmark = replace(bookmark, draws=[kept[:, :length]])
+    cost_per_step = sampler.gradient.cost(posterior.num_rows)
+    return Run(
+        arguments.settings(posterior, sampler, request, cost_per_step),
+        posterior.layout,
+        status_of(posterior, sampler, outcome, request),
+        outcome.steps,
+        seconds,
+        outcome.end.totals,
+        kept,
+        bookmark,
     )
-    return f"{text}; a chain is stable for h < 2/λ_max(A) = {limit:.3g} at the mode: {cause}"
-
-
-def stability_limit(posterior: Posterior, sampler: Sampler) -> float:
-    """2/λ_max(Lᵀ A L) with A = −½ ∇² log π at the mode: the largest stable step."""
-    factor = np.asarray(posterior.mode().factor, np.float64)
-    inverse = np.linalg.inv(factor)
-    L = np.asarray(sampler.preconditioner.shape(jnp.eye(len(factor)))).T
-    A = inverse.T @ inverse / 2
-    return float(2 / np.linalg.eigvalsh(L.T @ A @ L)[-1])
-
-
-def _warn(run: Run) -> None:
-    if not run.status.ok:
-        warnings.warn(f"the run diverged: {run.status.message}", stacklevel=3)
-    largest = np.max(run.totals.peaks.get("hV", 0.0))
-    if largest > 1:
-        warnings.warn(
-            f"the largest hV met was {largest:.2g}: above 1 the correction of ModifiedSGLD is no "
-            "longer small, above 4 it does worse than SGLD; take a smaller step or a larger "
-            "batch",
-            stacklevel=3,
-        )

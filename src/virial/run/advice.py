@@ -1,0 +1,94 @@
+"""How a run ended, with advice where something went wrong."""
+
+from __future__ import annotations
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from virial.posterior import Posterior
+from virial.run.arguments import Request
+from virial.run.drive import Outcome
+from virial.run.result import Run
+from virial.run.status import Divergence, Status
+from virial.sampler import ModifiedSGLD, Sampler, size_of_step
+from virial.sampler.algorithm import position_of
+
+# Above, the curvature at the mode would cost more than it tells.
+_MOST_DIMENSIONS = 2000
+# Chains whose last position stands for those that a run went through.
+_CHAINS_LOOKED_AT = 4
+
+
+def status_of(posterior: Posterior, sampler: Sampler, outcome: Outcome, request: Request) -> Status:
+    """Finished, interrupted or diverged, in words that say what to do."""
+    if outcome.divergence is not None:
+        return Status("diverged", _advice(posterior, sampler, outcome.divergence))
+    if outcome.interrupted:
+        still = " (still in the burn-in, so averages are NaN)"
+        return Status(
+            "interrupted",
+            f"{outcome.steps} of {request.num_steps} steps"
+            f"{still if outcome.steps <= request.burn_in else ''}; "
+            "sample(..., resume=run) goes on from here",
+        )
+    return Status("finished", f"{outcome.steps} steps")
+
+
+def _advice(posterior: Posterior, sampler: Sampler, where: Divergence) -> str:
+    size = size_of_step(sampler.step_size, where.step)
+    text = f"chain {where.chain} left the finite numbers at step {where.step} with h = {size:.3g}"
+    if posterior.num_dimensions > _MOST_DIMENSIONS:
+        return (
+            f"{text}; take a smaller step (no stability limit was computed: it takes the "
+            f"{posterior.num_dimensions} × {posterior.num_dimensions} curvature at the mode)"
+        )
+    try:
+        limit = stability_limit(posterior, sampler)
+    except (ValueError, ArithmeticError) as error:
+        return (
+            f"{text}; take a smaller step (no stability limit is known, for the mode was not "
+            f"found: {str(error).split('. ')[0]})"
+        )
+    cause = (
+        "take a smaller step"
+        if size > limit
+        else "the limit holds near the mode with a full gradient: gradient noise or heavy "
+        "curvature elsewhere asks for a smaller step or a larger batch"
+    )
+    return f"{text}; a chain is stable for h < 2/λ_max(A) = {limit:.3g} at the mode: {cause}"
+
+
+def stability_limit(posterior: Posterior, sampler: Sampler) -> float:
+    """2/λ_max(Lᵀ A L) with A = −½ ∇² log π at the mode: the largest stable step."""
+    factor = np.asarray(posterior.mode().factor, np.float64)
+    inverse = np.linalg.inv(factor)
+    L = np.asarray(sampler.preconditioner.shape(jnp.eye(len(factor)))).T
+    A = inverse.T @ inverse / 2
+    return float(2 / np.linalg.eigvalsh(L.T @ A @ L)[-1])
+
+
+def warn(run: Run, posterior: Posterior, sampler: Sampler) -> None:
+    """Warns the caller of `sample` of a divergence, or of a correction grown too large."""
+    if not run.status.ok:
+        warnings.warn(f"the run diverged: {run.status.message}", stacklevel=3)
+        return
+    largest = _largest_hV(run, posterior, sampler)
+    if largest > 1:
+        warnings.warn(
+            f"the largest hV met was {largest:.2g}: above 1 the correction of ModifiedSGLD is no "
+            "longer small, above 4 it does worse than SGLD; take a smaller step or a larger "
+            "batch",
+            stacklevel=3,
+        )
+
+
+def _largest_hV(run: Run, posterior: Posterior, sampler: Sampler) -> float:
+    """The largest hV of a sampler that corrects for it: on average, and where chains stood."""
+    if not isinstance(sampler, ModifiedSGLD):
+        return 0.0
+    ends = np.asarray(jax.vmap(position_of)(run.checkpoint.states), np.float64)
+    met = np.concatenate([run.totals.origin[:1], ends[:_CHAINS_LOOKED_AT]])
+    return float(np.nanmax([*sampler.largest_hV(posterior, met), *run.statistics["hV"]]))
