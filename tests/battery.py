@@ -1,8 +1,9 @@
 r"""What every sampler and estimator must pass: the law of its chain on the toy model.
 
 A new sampler or estimator joins by one line in `CASES`. Each case is run from many independent
-chains and compared with closed forms that share no code with the library (`oracles.py`, and
-`metropolis_oracle.py` for chains that accept or reject): stationary mean and variance, bias and
+chains and compared with closed forms that share no code with the library (`oracles.py`,
+`kinetic_oracle.py` for chains with a velocity, and `metropolis_oracle.py` for chains that accept or
+reject): stationary mean and variance, bias and
 mean squared error of the time averages of θ and θ² from a fixed start, mean of the first step,
 acceptance rate. All are z-scores with standard errors from the spread between chains, which stay
 honest however much a chain is correlated with itself.
@@ -18,6 +19,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import kinetic_oracle
 import metropolis_oracle
 import numpy as np
 import oracles
@@ -35,6 +37,8 @@ TOY = oracles.Toy(tuple(ROWS.tolist()), sigma_theta=1.5, sigma_x=0.7)
 H = 0.5 / TOY.A
 SD = TOY.posterior_variance**0.5
 WOR, WR = vr.Minibatch(6), vr.Minibatch(6, replace=True)
+# Kinetic: h√(2A) = 0.7, and friction near critical; the gradient noise adds 2hV/γ = 0.2 or more.
+KINETIC_H, FRICTION = 0.7 * SD, 0.85 / SD
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,13 @@ CASES = [
     Case("euler", vr.Euler(H), "euler"),
     Case("mala", vr.MALA(2 * H), "mala"),
     Case("random walk", vr.RandomWalk(5 * H), "random_walk"),
+    Case("sghmc", vr.SGHMC(KINETIC_H, FRICTION, WOR), "sghmc"),
+    Case("sghmc exact", vr.SGHMC(KINETIC_H, FRICTION, WOR, None, exact_noise(WOR)), "sghmc"),
+    Case("sghmc estimated", vr.SGHMC(KINETIC_H, FRICTION, WR, None, "estimated"), "sghmc"),
+    Case("baoab", vr.BAOAB(KINETIC_H, FRICTION, WOR), "baoab"),
+    Case("baoab full", vr.BAOAB(KINETIC_H, FRICTION, vr.FullBatch()), "baoab"),
+    Case("ubu", vr.UBU(KINETIC_H, FRICTION, WOR), "ubu"),
+    Case("ubu replace", vr.UBU(KINETIC_H, FRICTION, WR), "ubu"),
 ]
 
 
@@ -113,6 +124,8 @@ def law(case: Case, theta0: float = 0.0) -> Law:
     h, gradient = case.sampler.step_size, case.sampler.gradient
     if case.scheme in ("mala", "random_walk"):
         return _metropolis_law(case.scheme, h, theta0)
+    if case.scheme in kinetic_oracle.SCHEMES:
+        return _kinetic_law(case, theta0)
     n = gradient.cost(TOY.N)
     replace = getattr(gradient, "replace", False)
     stationary = oracles.stationary(case.scheme, TOY, n, h, replace, case.kappa)
@@ -142,6 +155,25 @@ def _metropolis_law(scheme: str, h: float, theta0: float) -> Law:
     first_step = 2 * (average(2, 1).bias + m) - theta0
     averages = {power: average(NUM_STEPS, power) for power in (1, 2)}
     return Law(m, v, first_step, averages, kernel.mean_acceptance(theta0, NUM_STEPS))
+
+
+def _kinetic_law(case: Case, theta0: float) -> Law:
+    sampler, gradient = case.sampler, case.sampler.gradient
+    covariance = getattr(sampler, "covariance", None)
+    chain = kinetic_oracle.Chain(
+        case.scheme,
+        TOY,
+        gradient.cost(TOY.N),
+        sampler.step_size,
+        sampler.friction,
+        getattr(gradient, "replace", False),
+        "exact" if callable(covariance) else covariance or "none",
+    )
+    averages = {
+        power: kinetic_oracle.time_average(chain, NUM_STEPS, power, theta0) for power in (1, 2)
+    }
+    first_step = kinetic_oracle.first_step(chain, theta0)
+    return Law(*kinetic_oracle.stationary(chain), first_step, averages)
 
 
 def run(sampler: Any, num_chains: int, seed: int, init: Any = None) -> vr.Run:
@@ -226,9 +258,9 @@ def spoiled(sampler: Any) -> Sampler:
     kind = type(sampler)
 
     class Spoiled(kind):
-        def init(self, position: Any, batch: Any) -> SpoiledState:
+        def init(self, position: Any, batch: Any, noise: Noise) -> SpoiledState:
             fault = jnp.round(position[0] / _SPACING)
-            return SpoiledState(super().init(position, _spoil(batch, fault)), fault)
+            return SpoiledState(super().init(position, _spoil(batch, fault), noise), fault)
 
         def step(self, state: SpoiledState, batch: Any, noise: Noise, h: Any) -> Any:
             fault = state.fault

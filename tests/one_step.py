@@ -15,6 +15,7 @@ import numpy as np
 from logistic_oracle import Logistic, batches
 
 import virial as vr
+from virial.gradient import Drawn, Source
 from virial.sampler import Noise, fit
 
 N, THETA = 6, np.array([0.3, -0.5, 0.8])
@@ -100,8 +101,11 @@ def library_steps(sampler: Any, dtype: Any, index: Any, white: np.ndarray) -> tu
 
     def step(rows: Any, xi: Any) -> tuple[Any, Any]:
         data = model.data if rows is None else model.data[rows]
-        batch = sampler.gradient.batch(model, data)
-        return sampler.step(sampler.init(theta, batch), batch, Noise(xi, L.shape(xi)), h)
+        source = Source(model, model.data, sampler.gradient.prepare(model))
+        drawn = None if rows is None else Drawn(rows)
+        batch, _ = sampler.gradient.batch(source, data, drawn, (), theta)
+        noise = Noise(xi, L.shape(xi))
+        return sampler.step(sampler.init(theta, batch, noise), batch, noise, h)
 
     if index is None:
         return jax.jit(jax.vmap(lambda xi: step(None, xi)))(white)

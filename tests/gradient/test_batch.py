@@ -11,7 +11,7 @@ from logistic_oracle import batches
 from one_step import MODEL, THETA, N
 
 import virial as vr
-from virial.gradient import Batch, noise_scale
+from virial.gradient import Batch, Source, noise_scale
 
 DIRECTION = np.array([0.7, -1.2, 0.4])
 EVERY_DRAW = pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def on_every_batch(function, n, replace, posterior=None):
 
     def at(rows):
         data = jax.tree.map(lambda leaf: leaf[rows], posterior.data)
-        return function(estimator.batch(posterior, data))
+        return function(estimator.batch(Source(posterior, None, ()), data, None, (), None)[0])
 
     with jax.numpy_dtype_promotion("strict"):
         return jax.jit(jax.vmap(at))(jnp.asarray(batches(N, n, replace)))
@@ -98,7 +98,7 @@ def test_nested_positions_and_rows():
 
 def test_log_density_of_all_rows_is_the_posterior():
     posterior = one_step.posterior(np.float64)
-    batch = vr.FullBatch().batch(posterior, posterior.data)
+    batch, _ = vr.FullBatch().batch(Source(posterior, None, ()), posterior.data, None, (), None)
     value, g = batch.density_and_gradient(jnp.asarray(THETA))
     assert value == pytest.approx(float(posterior.log_density(THETA)), rel=1e-13)
     assert value == pytest.approx(float(batch.log_density(jnp.asarray(THETA))), rel=1e-13)

@@ -7,12 +7,13 @@ import one_step
 import pytest
 
 import virial as vr
+from virial.gradient import Source
 from virial.gradient.words import chain_key
 
 
 def test_nothing_is_drawn():
     gradient = vr.FullBatch()
-    assert gradient.draw(chain_key(0, 0), 0, 10, 100) is None
+    assert gradient.draw((), chain_key(0, 0), 0, 10, 100) is None
     assert gradient.cost(100) == 100
     gradient.check(1)
     assert gradient == vr.FullBatch()
@@ -20,7 +21,7 @@ def test_nothing_is_drawn():
 
 def test_gradient_is_exact_and_without_noise():
     posterior = one_step.posterior()
-    batch = vr.FullBatch().batch(posterior, posterior.data)
+    batch, _ = vr.FullBatch().batch(Source(posterior, None, ()), posterior.data, None, (), None)
     theta = posterior.flatten(one_step.THETA)
     np.testing.assert_allclose(
         batch.gradient(theta), one_step.MODEL.gradient(one_step.THETA), rtol=1e-5

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import virial as vr
+from virial.gradient import Source
 from virial.gradient.words import chain_key
 
 KEY = chain_key(5, 2)
@@ -18,7 +19,7 @@ KEY = chain_key(5, 2)
     ("num_rows", "n"), [(1, 1), (7, 3), (100, 100), (1000, 10), (2**20 + 7, 20)]
 )
 def test_rows_are_in_range_and_distinct_without_replacement(num_rows, n, replace):
-    rows = np.asarray(vr.Minibatch(n, replace).draw(KEY, 0, 64, num_rows))
+    rows = np.asarray(vr.Minibatch(n, replace).draw((), KEY, 0, 64, num_rows).rows)
     assert rows.shape == (64, n)
     assert rows.dtype == np.int32
     assert rows.min() >= 0
@@ -32,7 +33,7 @@ def test_rows_are_in_range_and_distinct_without_replacement(num_rows, n, replace
 @pytest.mark.parametrize("replace", [False, True])
 def test_every_ordered_pair_is_as_likely_as_any_other(replace):
     N, steps = 5, 20_000
-    rows = np.asarray(vr.Minibatch(2, replace).draw(KEY, 0, steps, N))
+    rows = np.asarray(vr.Minibatch(2, replace).draw((), KEY, 0, steps, N).rows)
     counts = np.bincount(rows[:, 0] * N + rows[:, 1], minlength=N * N).reshape(N, N)
     if not replace:
         assert np.trace(counts) == 0
@@ -44,9 +45,9 @@ def test_every_ordered_pair_is_as_likely_as_any_other(replace):
 @pytest.mark.parametrize("replace", [False, True])
 def test_rows_depend_on_key_and_step_alone(replace):
     gradient = vr.Minibatch(4, replace)
-    whole = np.asarray(gradient.draw(KEY, 0, 200, 50))
-    np.testing.assert_array_equal(gradient.draw(KEY, 130, 20, 50), whole[130:150])
-    assert (np.asarray(gradient.draw(chain_key(5, 3), 0, 200, 50)) != whole).any()
+    whole = np.asarray(gradient.draw((), KEY, 0, 200, 50).rows)
+    np.testing.assert_array_equal(gradient.draw((), KEY, 130, 20, 50).rows, whole[130:150])
+    assert (np.asarray(gradient.draw((), chain_key(5, 3), 0, 200, 50).rows) != whole).any()
 
 
 def test_cost_and_defaults():
@@ -80,6 +81,7 @@ def test_size_above_the_number_of_rows(replace):
 
 def test_batch_knows_how_it_was_drawn():
     posterior = vr.gaussian_mean(np.arange(6.0))
-    batch = vr.Minibatch(2, replace=True).batch(posterior, posterior.data[:2])
+    source = Source(posterior, posterior.data, ())
+    batch, _ = vr.Minibatch(2, replace=True).batch(source, posterior.data[:2], None, (), None)
     assert (batch.num_rows, batch.batch_size, batch.replace) == (6, 2, True)
     assert jax.tree.leaves(batch.rows)[0].shape == (2,)

@@ -12,19 +12,20 @@ from virial.run import drive
 from virial.run.drive import Checkpoint, Span
 from virial.run.execute import on_devices
 from virial.run.moments import Totals
-from virial.run.program import Program
+from virial.run.program import ChainState, Program
 
 
 def make(num_steps, keep_every=1, num_chains=2):
     sampler = normal_sampler()
-    program = Program(normal(), sampler, {}, keep_every, "full", num_chains)
+    program = Program(normal(), sampler, (), {}, keep_every, "full", num_chains)
     keys = np.stack([chain_key(0, c) for c in range(num_chains)])
     span = Span(num_steps, 0, keep_every, program.block_size, program.capacity, ())
     return on_devices(program, keys), span
 
 
 def begin(block, num_chains=2):
-    return Checkpoint(block, jnp.zeros((num_chains, 1)), Totals(np.zeros((num_chains, 1))))
+    states = ChainState(jnp.zeros((num_chains, 1)), ())
+    return Checkpoint(block, states, Totals(np.zeros((num_chains, 1))))
 
 
 @pytest.mark.parametrize("word", [1, 3])

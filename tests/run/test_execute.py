@@ -65,5 +65,5 @@ def test_a_run_on_all_rows_does_not_move_from_many_threads_to_one(
 ):
     monkeypatch.setattr(execute, "usable_cores", lambda: 4)
     monkeypatch.setenv("PJRT_NPROC", single)
-    program = Program(hierarchy(), sampler, {}, None, "full", 2)
+    program = Program(hierarchy(), sampler, (), {}, None, "full", 2)
     assert execute._moves_without_trace(program) == moves

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import logistic_oracle
 import numpy as np
 import pytest
@@ -41,10 +43,11 @@ def test_figure_7(paper, n):
     _, posterior, mean, _ = paper
     h, gradient = 0.002, vr.Minibatch(n)
     sgld = squared_errors(posterior, vr.SGLD(h, gradient), mean)
-    # Even with n = 150 a batch is met whose estimate of V makes hV exceed 1.
-    with pytest.warns(UserWarning, match="largest hV met was"):
+    # hV is 11, 2.2 and 0.7 at the mode.
+    cautioned = pytest.warns(UserWarning, match="largest hV met was")
+    with cautioned if n < 150 else nullcontext():
         right = squared_errors(posterior, vr.ModifiedSGLD(h, gradient), mean)
-    with pytest.warns(UserWarning, match="largest hV met was"):
+    with cautioned if n < 150 else nullcontext():
         printed = squared_errors(posterior, vr.ModifiedSGLD(h, gradient, kappa=4.0), mean)
 
     def z_of_gain(other):

@@ -63,7 +63,7 @@ class Comparison:
         standard_error: of `measured`.
         predicted: the same ratio as theory gives it for a Gaussian posterior, before any run.
         offset: the mean's distance from the true mean, in true standard deviations.
-        largest_hV: the largest hV that mSGLD met on its way, else None.
+        average_hV: hV on average over mSGLD's way, else None.
         passes: cost of all chains together, in passes over the data.
         draws: some positions of the first coordinate.
         predicted_sd: theory's standard deviation of the first coordinate.
@@ -76,7 +76,7 @@ class Comparison:
     standard_error: Float[np.ndarray, " d"]
     predicted: Float[np.ndarray, " d"]
     offset: Float[np.ndarray, " d"]
-    largest_hV: float | None
+    average_hV: float | None
     passes: float
     draws: Float[np.ndarray, " k"]
     predicted_sd: float
@@ -162,7 +162,7 @@ def _compare(problem: Problem, truth: Truth, name: str, n: int, num_steps: int) 
     measured, standard_error = standard_deviations(
         run.averages["square"], run.chain_means - problem.mode
     )
-    worst = run.statistics.get("hV")
+    met = run.statistics.get("hV")
     return Comparison(
         sampler=name,
         batch_size=n,
@@ -171,7 +171,7 @@ def _compare(problem: Problem, truth: Truth, name: str, n: int, num_steps: int) 
         standard_error=standard_error / truth.sd,
         predicted=np.sqrt(np.diag(covariance)) / problem.sd,
         offset=(run.mean - truth.mean) / truth.sd,
-        largest_hV=None if worst is None else float(np.max(worst)),
+        average_hV=None if met is None else float(np.mean(met)),
         passes=run.passes,
         draws=run.draws[..., 0].ravel(),
         predicted_sd=float(np.sqrt(covariance[0, 0])),

@@ -77,7 +77,7 @@ def conclusions(study: Study) -> list[str]:
         f"{_percent(large)} to {_percent(good)}."
     )
     if bad.hV > _TOO_MUCH and _mean(bad) > _mean(small):
-        met = "" if bad.largest_hV is None else f", and met values up to {bad.largest_hV:.0f}"
+        met = "" if bad.average_hV is None else f" at the mode, {bad.average_hV:.0f} on its way"
         said.append(
             f"It fails where hV is above {_TOO_MUCH:g}: with batches of {bad.batch_size} it has "
             f"hV = {bad.hV:.1f}{met}; it comes out {_mean(bad):.1f} times too wide, worse than "

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree, UInt32
+from jaxtyping import Array, Float, PyTree
 
 
 class Model(Protocol):
@@ -17,49 +17,19 @@ class Model(Protocol):
     @property
     def num_rows(self) -> int: ...
     def log_prior_at(self, vector: Float[Array, " d"]) -> Float[Array, ""]: ...
-    def log_likelihood_at(self, vector: Float[Array, " d"], row: Any) -> Float[Array, ""]: ...
-
-
-class Estimator(Protocol):
-    """How the slope of the log posterior is estimated: which rows, and with what weight.
-
-    The loop calls `draw` once a block of steps and `batch` once a step, so an estimator is a
-    frozen dataclass of plain numbers; it holds no rows and no random state.
-    """
-
-    def check(self, num_rows: int) -> None:
-        """Raises ValueError where this estimator cannot serve `num_rows` rows."""
-        ...
-
-    def cost(self, num_rows: int) -> int:
-        """Row gradients that one evaluation takes."""
-        ...
-
-    def draw(
-        self, key: UInt32[Array, 2], first_step: Any, num_steps: int, num_rows: int
-    ) -> Int[Array, "num_steps n"] | None:
-        """The rows of `num_steps` batches, addressed by step; None stands for all rows."""
-        ...
-
-    def batch(self, model: Model, rows: PyTree) -> Batch:
-        """The estimate on `rows`, the gathered rows of one step."""
-        ...
-
-
-def check_estimator(value: Any) -> None:
-    """Raises where `value` is no estimator: a bare batch size, say, or a class."""
-    wanted = ("check", "cost", "draw", "batch")
-    if isinstance(value, type) or not all(hasattr(value, name) for name in wanted):
-        raise TypeError(
-            f"gradient must be an estimator such as Minibatch(100) or FullBatch(), got {value!r}"
-        )
+    def coefficients_at(self, vector: Float[Array, " d"]) -> Float[Array, " b"]: ...
+    def log_likelihood_of(self, coefficients: Float[Array, " b"], row: Any) -> Float[Array, ""]: ...
 
 
 @dataclass(frozen=True)
 class Batch:
     r"""The rows of one step as an estimate of the log posterior and its gradient.
 
-    .. math:: \hat g(θ) = ∇\log p(θ) + \frac Nn \sum_{i ∈ B} ∇ℓ_i(θ)
+    .. math:: \log \hat π(θ) = \log p(θ) + \sum_{i ∈ B} c_i ℓ_i(β) + t·β, \quad β = T(θ)
+
+    with c_i = N/n unless weighted, T the identity unless the model has coefficients of its own,
+    and no tilt t unless there is a control variate: with t = Σ_j ∇ℓ_j(β̂) − Σ_{i∈B} c_i ∇ℓ_i(β̂)
+    the rows' gradients at a centre β̂ are exchanged for their exact sum.
 
     Args:
         model: prior and likelihood of a row.
@@ -67,22 +37,36 @@ class Batch:
         num_rows: N.
         batch_size: n.
         replace: whether the rows were drawn with replacement.
+        weights: c_i, None for N/n.
+        tilt: t, None for 0.
+        centre: β̂, None where there is no control variate.
     """
 
     model: Model
     rows: PyTree
-    num_rows: int
+    num_rows: Any
     batch_size: int
     replace: bool = False
+    weights: Float[Array, " n"] | None = None
+    tilt: Float[Array, " b"] | None = None
+    centre: Float[Array, " b"] | None = None
 
     def gradient(self, position: Float[Array, " d"]) -> Float[Array, " d"]:
         """The estimate ĝ of ∇log π at `position`."""
         return jax.grad(self.log_density)(position)
 
     def log_density(self, position: Float[Array, " d"]) -> Float[Array, ""]:
-        """The log prior plus N/n times the log-likelihood of the batch."""
-        scale = self.num_rows / self.batch_size
-        return self.model.log_prior_at(position) + scale * jnp.sum(self._log_likelihoods(position))
+        """The estimate of log π, up to a constant where there is a tilt."""
+        beta = self.model.coefficients_at(position)
+        found = self.model.log_prior_at(position) + self.weighted_sum(beta)
+        return found if self.tilt is None else found + self.tilt @ beta
+
+    def weighted_sum(self, coefficients: Float[Array, " b"]) -> Float[Array, ""]:
+        """Σ c_i ℓ_i(β)."""
+        values = self._log_likelihoods(coefficients)
+        if self.weights is None:
+            return (self.num_rows / self.batch_size) * jnp.sum(values)
+        return self.weights @ values
 
     def density_and_gradient(
         self, position: Float[Array, " d"]
@@ -95,37 +79,63 @@ class Batch:
     ) -> Float[Array, " d"]:
         r"""V̂ w, where V̂ is the unbiased estimate of V = Cov f̂ from this batch.
 
-        .. math:: \hat V = v \sum_i (g_i − ḡ)(g_i − ḡ)^\top, \quad g_i = ∇ℓ_i(θ)
+        .. math:: \hat V = v \sum_i (u_i − ū)(u_i − ū)^\top, \quad u_i = ∇ℓ_i(θ)
 
-        with v = N(N−n)/(4n(n−1)) without and N²/(4n(n−1)) with replacement (erratum 2).
+        with v = N(N−n)/(4n(n−1)) without and N²/(4n(n−1)) with replacement (erratum 2). With
+        weights u_i is n c_i/N times that, with a control variate less the same at the centre.
         """
-        deviations, pullback = self._slopes(position, direction)
-        v = noise_scale(self.num_rows, self.batch_size, self.replace)
-        return pullback(v * deviations)[0]
+        cotangents, pullback, _ = self._noise(position, direction)
+        return pullback(cotangents)
 
     def tilted_gradient(
         self, position: Float[Array, " d"], direction: Float[Array, " d"], weight: Any
     ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
         """ĝ − weight · V̂ w and wᵀ V̂ w in one backward pass; no row's gradient is stored.
 
-        Σ (g_i − ḡ) s_i = Σ g_i (s_i − s̄) with s_i = g_i·w: the slopes s come from one forward
+        Σ (u_i − ū) s_i = Σ u_i (s_i − s̄) with s_i = u_i·w: the slopes s come from one forward
         derivative along w, and ĝ and V̂ w then share a single combined cotangent.
         """
-        deviations, pullback = self._slopes(position, direction)
+        cotangents, pullback, quotient = self._noise(position, direction)
+        if self.centre is not None:
+            return self.gradient(position) - weight * pullback(cotangents), quotient
+        own = self.num_rows / self.batch_size if self.weights is None else self.weights
+        g = jax.grad(self._outside)(position) + pullback(own - weight * cotangents)
+        return g, quotient
+
+    def _outside(self, position: Float[Array, " d"]) -> Float[Array, ""]:
+        """log p(θ) + t·β: what does not come from this batch's rows."""
+        prior = self.model.log_prior_at(position)
+        return (
+            prior if self.tilt is None else prior + self.tilt @ self.model.coefficients_at(position)
+        )
+
+    def _noise(
+        self, position: Array, direction: Array
+    ) -> tuple[Array, Callable[[Array], Array], Array]:
+        """The y with V̂ w = Σ_i y_i (∇ℓ_i(θ) − its value at the centre), y ↦ that sum, and wᵀV̂w."""
         v = noise_scale(self.num_rows, self.batch_size, self.replace)
-        scale = self.num_rows / self.batch_size
-        prior = jax.grad(self.model.log_prior_at)(position)
-        g = prior + pullback(scale - (weight * v) * deviations)[0]
-        return g, v * jnp.sum(deviations**2)
+        # u_i = a_i ∇ℓ_i with a_i = 1 unless weighted.
+        a = None if self.weights is None else self.weights * (self.batch_size / self.num_rows)
 
-    def _slopes(self, position: Array, direction: Array) -> tuple[Array, Callable[..., Any]]:
-        """s_i − s̄ for the slopes s_i = g_i·w of the rows, and c ↦ Σ c_i g_i."""
-        _, slopes = jax.jvp(self._log_likelihoods, (position,), (direction,))
-        _, pullback = jax.vjp(self._log_likelihoods, position)
-        return slopes - jnp.mean(slopes), pullback
+        def of_rows(position: Array) -> Array:
+            return self._log_likelihoods(self.model.coefficients_at(position))
 
-    def _log_likelihoods(self, position: Float[Array, " d"]) -> Float[Array, " n"]:
-        return jax.vmap(self.model.log_likelihood_at, (None, 0))(position, self.rows)
+        def less_centre(position: Array) -> Array:
+            # The gradient of this is that of ℓ_i less its value at the centre; T moves with θ.
+            beta, centre = self.model.coefficients_at(position), self.centre
+            _, at_centre = jax.jvp(self._log_likelihoods, (centre,), (beta,))
+            return self._log_likelihoods(beta) - at_centre
+
+        terms = of_rows if self.centre is None else less_centre
+        _, slopes = jax.jvp(terms, (position,), (direction,))
+        _, pullback = jax.vjp(terms, position)
+        slopes = slopes if a is None else a * slopes
+        deviations = slopes - jnp.mean(slopes)
+        y = v * deviations if a is None else v * a * deviations
+        return y, lambda y: pullback(y)[0], v * jnp.sum(deviations**2)
+
+    def _log_likelihoods(self, coefficients: Float[Array, " b"]) -> Float[Array, " n"]:
+        return jax.vmap(self.model.log_likelihood_of, (None, 0))(coefficients, self.rows)
 
 
 def noise_scale(num_rows: int, batch_size: int, replace: bool) -> float:

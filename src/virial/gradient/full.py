@@ -7,11 +7,12 @@ from typing import Any
 
 from jaxtyping import PyTree
 
-from virial.gradient.batch import Batch, Model
+from virial.gradient.batch import Batch
+from virial.gradient.estimator import Estimator, Source
 
 
 @dataclass(frozen=True)
-class FullBatch:
+class FullBatch(Estimator):
     """All rows at every step: no gradient noise, at a cost of N row gradients.
 
     Example:
@@ -27,9 +28,12 @@ class FullBatch:
         """N row gradients."""
         return num_rows
 
-    def draw(self, key: Any, first_step: Any, num_steps: int, num_rows: int) -> None:
+    def draw(self, prepared: Any, key: Any, first_step: Any, num_steps: int, N: int) -> None:
         """Nothing is drawn."""
 
-    def batch(self, model: Model, rows: PyTree) -> Batch:
+    def batch(
+        self, source: Source, rows: PyTree, drawn: Any, state: Any, position: Any
+    ) -> tuple[Batch, tuple[()]]:
         """The posterior itself."""
-        return Batch(model, rows, model.num_rows, model.num_rows)
+        N = source.model.num_rows
+        return Batch(source.model, rows, N, N), ()

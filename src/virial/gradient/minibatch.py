@@ -6,15 +6,16 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
-from jaxtyping import Array, Int, PyTree, UInt32
+from jaxtyping import Array, PyTree, UInt32
 
-from virial.gradient.batch import Batch, Model
+from virial.gradient.batch import Batch
+from virial.gradient.estimator import Drawn, Estimator, Source
 from virial.gradient.permutation import subset
 from virial.gradient.words import uniform_indices, words, words_per_index
 
 
 @dataclass(frozen=True)
-class Minibatch:
+class Minibatch(Estimator):
     r"""A uniformly random batch of rows at every step, independent of the position.
 
     .. math:: \hat g(θ) = ∇\log p(θ) + \frac Nn \sum_{i ∈ B} ∇ℓ_i(θ)
@@ -57,15 +58,17 @@ class Minibatch:
         return self.batch_size
 
     def draw(
-        self, key: UInt32[Array, 2], first_step: Any, num_steps: int, num_rows: int
-    ) -> Int[Array, "num_steps n"]:
+        self, prepared: Any, key: UInt32[Array, 2], first_step: Any, num_steps: int, N: int
+    ) -> Drawn:
         """The rows of each of `num_steps` batches; those of step k depend on (key, k) alone."""
         if not self.replace:
-            return subset(key, first_step, num_steps, num_rows, self.batch_size)
-        count = self.batch_size * words_per_index(num_rows)
-        drawn = words(key, first_step, num_steps, count)
-        return uniform_indices(drawn, num_rows)
+            return Drawn(subset(key, first_step, num_steps, N, self.batch_size))
+        drawn = words(key, first_step, num_steps, self.batch_size * words_per_index(N))
+        return Drawn(uniform_indices(drawn, N))
 
-    def batch(self, model: Model, rows: PyTree) -> Batch:
+    def batch(
+        self, source: Source, rows: PyTree, drawn: Any, state: Any, position: Any
+    ) -> tuple[Batch, tuple[()]]:
         """The estimate on one step's rows."""
-        return Batch(model, rows, model.num_rows, self.batch_size, self.replace)
+        model = source.model
+        return Batch(model, rows, model.num_rows, self.batch_size, self.replace), ()

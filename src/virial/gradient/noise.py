@@ -115,7 +115,7 @@ def _row_gradients(log_likelihood: Callable, layout: Layout) -> Callable[..., Ar
 
 @partial(jax.jit, static_argnums=(0, 2))
 def _draw(gradient: Minibatch, key: Array, num_rows: int) -> Array:
-    return gradient.draw(key, jnp.uint32(0), 1, num_rows)[0]
+    return gradient.draw((), key, jnp.uint32(0), 1, num_rows).rows[0]
 
 
 def _add(sums: tuple[Array, Array]) -> np.ndarray:

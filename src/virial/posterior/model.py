@@ -181,6 +181,14 @@ class Posterior:
         """``log_prior`` at a flat position."""
         return flat_log_prior(self.log_prior, self.layout)(vector)
 
+    def coefficients_at(self, vector: Float[Array, " d"]) -> Float[Array, " b"]:
+        """What the likelihood sees of a flat position: all of it."""
+        return vector
+
+    def log_likelihood_of(self, coefficients: Float[Array, " b"], row: Row) -> Scalar:
+        """``log_likelihood`` of one entry of ``data`` at flat coefficients."""
+        return self.log_likelihood_at(coefficients, row)
+
     def log_likelihood_at(self, vector: Float[Array, " d"], row: Row) -> Scalar:
         """``log_likelihood`` of one entry of ``data`` at a flat position."""
         return flat_log_likelihood(self.log_likelihood, self.layout)(vector, row)

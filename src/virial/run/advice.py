@@ -13,13 +13,15 @@ from virial.run.arguments import Request
 from virial.run.drive import Outcome
 from virial.run.result import Run
 from virial.run.status import Divergence, Status
-from virial.sampler import ModifiedSGLD, Sampler, size_of_step
+from virial.sampler import CompensatedSGLD, ModifiedSGLD, Sampler, largest_hV, size_of_step
 from virial.sampler.algorithm import position_of
 
 # Above, the curvature at the mode would cost more than it tells.
 _MOST_DIMENSIONS = 2000
 # Chains whose last position stands for those that a run went through.
 _CHAINS_LOOKED_AT = 4
+# The share of a variance that CompensatedSGLD may leave in without a word.
+_UNREMOVED = 0.01
 
 
 def status_of(posterior: Posterior, sampler: Sampler, outcome: Outcome, request: Request) -> Status:
@@ -75,20 +77,36 @@ def warn(run: Run, posterior: Posterior, sampler: Sampler) -> None:
     if not run.status.ok:
         warnings.warn(f"the run diverged: {run.status.message}", stacklevel=3)
         return
+    text = _caution(run, posterior, sampler)
+    if text:
+        warnings.warn(text, stacklevel=3)
+
+
+def _caution(run: Run, posterior: Posterior, sampler: Sampler) -> str:
+    """What to tell where the gradient's noise was more than its correction can deal with."""
+    if not isinstance(sampler, ModifiedSGLD | CompensatedSGLD):
+        return ""
     largest = _largest_hV(run, posterior, sampler)
-    if largest > 1:
-        warnings.warn(
-            f"the largest hV met was {largest:.2g}: above 1 the correction of ModifiedSGLD is no "
-            "longer small, above 4 it does worse than SGLD; take a smaller step or a larger "
-            "batch",
-            stacklevel=3,
+    if isinstance(sampler, CompensatedSGLD):
+        unremoved = float(np.mean(run.statistics["unremoved"]))
+        if not (largest > 1 or unremoved > _UNREMOVED):
+            return ""
+        return (
+            f"the largest hV met was {largest:.2g}, and CompensatedSGLD could not remove all of "
+            f"the gradient's noise: variances come out too large by the share {unremoved:.2g}, on "
+            "average over directions; take a smaller step or a larger batch"
         )
+    if not largest > 1:
+        return ""
+    return (
+        f"the largest hV met was {largest:.2g}: above 1 the correction of ModifiedSGLD is no "
+        "longer small, above 4 it does worse than SGLD; take a smaller step or a larger "
+        "batch"
+    )
 
 
-def _largest_hV(run: Run, posterior: Posterior, sampler: Sampler) -> float:
+def _largest_hV(run: Run, posterior: Posterior, sampler: ModifiedSGLD | CompensatedSGLD) -> float:
     """The largest hV of a sampler that corrects for it: on average, and where chains stood."""
-    if not isinstance(sampler, ModifiedSGLD):
-        return 0.0
     ends = np.asarray(jax.vmap(position_of)(run.checkpoint.states), np.float64)
     met = np.concatenate([run.totals.origin[:1], ends[:_CHAINS_LOOKED_AT]])
-    return float(np.nanmax([*sampler.largest_hV(posterior, met), *run.statistics["hV"]]))
+    return float(np.nanmax([*largest_hV(sampler, posterior, met), *run.statistics["hV"]]))

@@ -105,7 +105,7 @@ def check(
 
 
 def settings(
-    posterior: Posterior, sampler: Sampler, request: Request, cost_per_step: int
+    posterior: Posterior, sampler: Sampler, request: Request, cost_per_step: float
 ) -> Settings:
     """The request as a run remembers it."""
     return Settings(

@@ -117,6 +117,12 @@ def on_devices(program: Program, keys: np.ndarray) -> Chunk:
         for problem, device, part in zip(problems, devices, parts, strict=True):
             mine = jax.device_put(jax.tree.map(lambda leaf, part=part: leaf[part], host), device)
             results.append(compiled[len(part)](problem, keys[part], mine, limits))
+        # Fewer chains have longer buffers: what counts is the same for all.
+        ran = int(limits.num_blocks)
+        results = [
+            (states, {name: buffer[:, :ran] for name, buffer in buffers.items()})
+            for states, buffers in results
+        ]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *results)
 
     return chunk

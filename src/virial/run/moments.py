@@ -65,7 +65,11 @@ class Totals:
         if "gradient" in blocks:
             g = blocks["gradient"].astype(np.float64)
             terms["gradient"] = w1 * g
-            terms["cross"] = blocks["cross"] + _outer(w, shift, g, full)
+            at = shift
+            if "at" in blocks:
+                at = blocks["at"].astype(np.float64) - self.origin[:, None]
+                terms["at"] = w1 * at
+            terms["cross"] = blocks["cross"] + _outer(w, at, g, full)
             terms["gradient_second"] = blocks["gradient_second"] + w1 * g**2
         for name, values in blocks.items():
             if name.startswith(("function ", "statistic ")):

@@ -21,6 +21,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, PyTree
 
+from virial.gradient import Drawn, Source
 from virial.gradient.words import fold, standard_normals
 from virial.posterior import Posterior
 from virial.run.gather import Gathered, at, never, put, row_bytes, take
@@ -29,7 +30,7 @@ from virial.sampler import Emission, Noise, Sampler, size_of_step
 from virial.sampler.algorithm import position_of
 
 # Streams of a chain's key.
-_NORMALS, _ROWS = 1, 2
+_NORMALS, _ROWS, _START = 1, 2, 3
 # Chains run side by side while their batches stay in the cache.
 _TOGETHER_BYTES = 256 * 1024
 _BUFFER_BYTES = 16 * 2**20
@@ -55,6 +56,26 @@ class Limits(NamedTuple):
     phase: Any
 
 
+class Problem(NamedTuple):
+    """The arguments of the program that stay the same throughout a run."""
+
+    sampler: Sampler
+    prepared: PyTree
+    data: PyTree
+
+
+class ChainState(NamedTuple):
+    """The states of one chain's sampler and of its gradient estimator."""
+
+    sampler: PyTree
+    estimator: PyTree
+
+    @property
+    def position(self) -> Array:
+        """Where the chain is."""
+        return position_of(self.sampler)
+
+
 @dataclass(frozen=True)
 class Program:
     """Everything that is fixed when a run is compiled.
@@ -62,6 +83,7 @@ class Program:
     Args:
         posterior: what is sampled.
         sampler: how; its numbers are arguments of the program, the rest is fixed.
+        prepared: what the sampler's estimator worked out before the run.
         functions: averaged over the run, each from a position to an array.
         keep_every: distance of kept draws, None to keep none.
         moments: "full" keeps d × d second moments, "diagonal" their diagonals.
@@ -70,6 +92,7 @@ class Program:
 
     posterior: Posterior
     sampler: Sampler
+    prepared: PyTree
     functions: Mapping[str, Callable[[Any], Any]]
     keep_every: int | None
     moments: Moments
@@ -93,25 +116,25 @@ class Program:
     @cached_property
     def together(self) -> int:
         """Chains run side by side (1: one after the other)."""
-        if self._batch_size == 0:
+        if self._batch_size == 0 or not self.sampler.gradient.side_by_side:
             return 1
         bytes_of_batch = self._batch_size * row_bytes(self.posterior.data, self.posterior.num_rows)
         width = min(_TOGETHER_BYTES // bytes_of_batch, self.num_chains)
         return width if width >= 4 else 1
 
     @cached_property
-    def problem(self) -> tuple[Sampler, PyTree]:
-        """The arguments of the program that stay the same throughout: sampler and rows."""
+    def problem(self) -> Problem:
+        """Sampler, preparations and rows."""
         dtype = self.posterior.dtype
         sampler = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), self.sampler)
-        return sampler, self.posterior.data
+        return Problem(sampler, self.prepared, self.posterior.data)
 
-    def init(self, problem: Any, keys: Array, positions: Array) -> PyTree:
+    def init(self, problem: Problem, keys: Array, positions: Array) -> PyTree:
         """The states of all chains at their first positions."""
         return lax.map(lambda pair: self._init_chain(problem, *pair), (keys, positions))
 
     def chunk(
-        self, problem: Any, keys: Array, states: PyTree, limits: Limits
+        self, problem: Problem, keys: Array, states: PyTree, limits: Limits
     ) -> tuple[PyTree, dict[str, Array]]:
         """Runs `limits.num_blocks` blocks of every chain; leading axis chain everywhere."""
 
@@ -122,14 +145,29 @@ class Program:
             return lax.map(one, (states, keys))
         return lax.map(one, (states, keys), batch_size=self.together)
 
-    def _init_chain(self, problem: Any, key: Array, position: Array) -> PyTree:
-        sampler, data = problem
-        rows = self._draw(fold(key, _ROWS), jnp.uint32(0), 1)
-        data = data if rows is None else take(data, rows[0])
-        return sampler.init(position, sampler.gradient.batch(self.posterior, data))
+    def _init_chain(self, problem: Problem, key: Array, position: Array) -> ChainState:
+        sampler, source = problem.sampler, self._source(problem)
+        estimator = sampler.gradient.init(source, position)
+        drawn = self._draw(problem, fold(key, _ROWS), jnp.uint32(0), 1)
+        drawn = jax.tree.map(lambda leaf: leaf[0], drawn)
+        rows = problem.data if drawn is None else take(problem.data, drawn.rows)
+        batch, _ = sampler.gradient.batch(source, rows, drawn, estimator, position)
+        noise = self._noise(sampler, fold(key, _START), jnp.uint32(0), 1)
+        start = sampler.init(position, batch, jax.tree.map(lambda leaf: leaf[0], noise))
+        return ChainState(start, estimator)
+
+    def _source(self, problem: Problem) -> Source:
+        return Source(self.posterior, problem.data, problem.prepared)
+
+    def _noise(self, sampler: Sampler, key: Array, first_step: Array, num_steps: int) -> Noise:
+        """The standard normals of some steps, as drawn and as the preconditioner shapes them."""
+        d, dtype, k = self.posterior.num_dimensions, self.posterior.dtype, sampler.noises
+        white = standard_normals(key, first_step, num_steps, k * d, dtype)
+        white = white if k == 1 else white.reshape(num_steps, k, d)
+        return Noise(white, sampler.preconditioner.shape(white))
 
     def _run_chain(
-        self, problem: Any, state: PyTree, key: Array, limits: Limits
+        self, problem: Problem, state: ChainState, key: Array, limits: Limits
     ) -> tuple[PyTree, dict[str, Array]]:
         key = fold(key, limits.epoch)
         buffers = jax.tree.map(
@@ -144,21 +182,18 @@ class Program:
         return lax.fori_loop(jnp.int32(0), limits.num_blocks, block, (state, buffers))
 
     def _run_block(
-        self, problem: Any, state: PyTree, key: Array, limits: Limits, b: Array
+        self, problem: Problem, state: ChainState, key: Array, limits: Limits, b: Array
     ) -> tuple[PyTree, dict[str, Array]]:
         """Block b of the chunk: its random numbers, its steps, its sums and kept draws."""
-        sampler, data = problem
-        S, d, dtype = self.block_size, self.posterior.num_dimensions, self.posterior.dtype
+        S, dtype = self.block_size, self.posterior.dtype
         offset = b * S
         first_step = limits.first_step + offset.astype(jnp.uint32)
-        h = self._step_sizes(sampler, limits, first_step)
-        white = standard_normals(fold(key, _NORMALS), first_step, S, sampler.noises * d, dtype)
-        white = white if sampler.noises == 1 else white.reshape(S, sampler.noises, d)
-        noise = Noise(white, sampler.preconditioner.shape(white))
-        rows = self._draw(fold(key, _ROWS), first_step, S)
+        h = self._step_sizes(problem.sampler, limits, first_step)
+        noise = self._noise(problem.sampler, fold(key, _NORMALS), first_step, S)
+        drawn = self._draw(problem, fold(key, _ROWS), first_step, S)
         length = jnp.clip(limits.length - offset, 0, S)
-        start = position_of(state)
-        state, out = self._steps(sampler, data, state, noise, rows, h, length)
+        start = state.position
+        state, out = self._steps(problem, state, noise, drawn, h, length)
         emitted = self._unpack(start, out)
         steps = jnp.arange(S, dtype=jnp.int32)
         ran = steps < length
@@ -171,7 +206,9 @@ class Program:
         sums = block_sums(emitted, weights, ran, functions, statistics, moments)
         if self.keep_every is not None:
             kept = (limits.phase - offset) % self.keep_every
-            kept = kept + self.keep_every * jnp.arange(math.ceil(S / self.keep_every))
+            kept = kept + self.keep_every * jnp.arange(
+                math.ceil(S / self.keep_every), dtype=jnp.int32
+            )
             everything = self.keep_every == 1
             theta = emitted.positions
             sums["draws"] = theta if everything else theta[jnp.minimum(kept, S - 1)]
@@ -186,23 +223,22 @@ class Program:
 
     def _steps(
         self,
-        sampler: Sampler,
-        data: PyTree,
-        state: PyTree,
+        problem: Problem,
+        state: ChainState,
         noise: Noise,
-        rows: Array | None,
+        drawn: Drawn | None,
         h: Any,
         length: Array,
-    ) -> tuple[PyTree, Array]:
+    ) -> tuple[ChainState, Array]:
         """Runs `length` ≤ S steps; row k of what they emit is (θ_{k+1}, ĝ_k, statistics)."""
-        gathered = None if rows is None else Gathered.of(data, rows)
+        gathered = None if drawn is None else Gathered.of(problem.data, drawn.rows)
 
-        def step(carry: tuple[Array, PyTree, Array]) -> tuple[Array, PyTree, Array]:
+        def step(carry: tuple[Array, ChainState, Array]) -> tuple[Array, ChainState, Array]:
             i, state, out = carry
-            batch_rows = data if gathered is None else gathered.step(i)
-            batch = sampler.gradient.batch(self.posterior, batch_rows)
-            mine = Noise(at(noise.white, i), at(noise.shaped, i))
-            state, emission = sampler.step(state, batch, mine, at(h, i) if jnp.ndim(h) else h)
+            rows = problem.data if gathered is None else gathered.step(i)
+            mine, noise_i = jax.tree.map(lambda leaf: at(leaf, i), (drawn, noise))
+            h_i = at(h, i) if jnp.ndim(h) else h
+            state, emission = self._step(problem, state, rows, mine, noise_i, h_i)
             out = put(out, _pack(emission), i)
             if self.together > 1:  # a count that depends on the chain could not steer one loop
                 return i + 1, state, out
@@ -213,48 +249,70 @@ class Program:
         start = (jnp.int32(0), state, jnp.zeros((self.block_size, self._width), noise.white.dtype))
         return lax.while_loop(lambda carry: carry[0] < length, step, start)[1:]
 
+    def _step(
+        self,
+        problem: Problem,
+        state: ChainState,
+        rows: PyTree,
+        drawn: Drawn | None,
+        noise: Noise,
+        h: Any,
+    ) -> tuple[ChainState, Emission]:
+        """One step: the estimator makes this step's estimate, the sampler moves on it."""
+        sampler, source = problem.sampler, self._source(problem)
+        batch, estimator = sampler.gradient.batch(
+            source, rows, drawn, state.estimator, state.position
+        )
+        moved, emission = sampler.step(state.sampler, batch, noise, h)
+        return ChainState(moved, estimator), emission
+
     def _unpack(self, start: Array, out: Array) -> Emitted:
         """The rows that `_pack` made, with θ_k again beside the ĝ_k evaluated at it."""
-        d = self.posterior.num_dimensions
+        d, emission = self.posterior.num_dimensions, self._emission
         names = list(self.sampler.statistics)
+        theta = jnp.concatenate([start[None], out[:-1, :d]])
         return Emitted(
-            jnp.concatenate([start[None], out[:-1, :d]]),
-            out[:, d : 2 * d] if self._has_gradient else None,
+            theta,
+            None if emission.gradient is None else out[:, d : 2 * d],
+            theta if emission.at is None else out[:, 2 * d : 3 * d],
             dict(zip(names, out.T[self._width - len(names) :], strict=True)),
         )
 
-    def _draw(self, key: Array, first_step: Any, num_steps: int) -> Array | None:
-        return self.sampler.gradient.draw(key, first_step, num_steps, self.posterior.num_rows)
+    def _draw(self, problem: Problem, key: Array, first_step: Any, num_steps: int) -> Drawn | None:
+        gradient, N = self.sampler.gradient, self.posterior.num_rows
+        return gradient.draw(problem.prepared, key, first_step, num_steps, N)
 
     @cached_property
     def _batch_size(self) -> int:
         """Rows drawn for a step: 0 where all rows are used."""
-        drawn = jax.eval_shape(lambda: self._draw(jnp.zeros(2, jnp.uint32), 0, 1))
-        return 0 if drawn is None else drawn.shape[1]
+        key = jax.ShapeDtypeStruct((2,), jnp.uint32)
+        drawn = jax.eval_shape(
+            lambda problem, key: self._draw(problem, key, 0, 1), self.problem, key
+        )
+        return 0 if drawn is None else drawn.rows.shape[1]
 
     @cached_property
-    def _has_gradient(self) -> bool:
-        """Whether the sampler's steps evaluate a gradient where they stand."""
+    def _emission(self) -> Emission:
+        """Shapes of what a step emits."""
 
-        def emission(problem: Any, key: Array, position: Array) -> Emission:
-            sampler, data = problem
+        def emission(problem: Problem, key: Array, position: Array) -> Emission:
             state = self._init_chain(problem, key, position)
-            shape = position.shape if sampler.noises == 1 else (sampler.noises, *position.shape)
-            white = jnp.zeros(shape, position.dtype)
-            rows = self._draw(key, 0, 1)
-            data = data if rows is None else take(data, rows[0])
-            batch = sampler.gradient.batch(self.posterior, data)
+            noise = self._noise(problem.sampler, key, jnp.uint32(0), 1)
+            drawn = self._draw(problem, key, 0, 1)
+            mine, noise = jax.tree.map(lambda leaf: leaf[0], (drawn, noise))
+            rows = problem.data if mine is None else take(problem.data, mine.rows)
             h = jnp.ones((), position.dtype)
-            return sampler.step(state, batch, Noise(white, white), h)[1]
+            return self._step(problem, state, rows, mine, noise, h)[1]
 
         position = self.posterior.flatten(self.posterior.init)
         key = jax.ShapeDtypeStruct((2,), jnp.uint32)
-        return jax.eval_shape(emission, self.problem, key, position).gradient is not None
+        return jax.eval_shape(emission, self.problem, key, position)
 
     @cached_property
     def _width(self) -> int:
-        d = self.posterior.num_dimensions
-        return d * (1 + self._has_gradient) + len(self.sampler.statistics)
+        emission, d = self._emission, self.posterior.num_dimensions
+        vectors = 1 + (emission.gradient is not None) + (emission.at is not None)
+        return d * vectors + len(self.sampler.statistics)
 
     @cached_property
     def _block_shapes(self) -> Any:
@@ -263,7 +321,7 @@ class Program:
         limits = Limits(jnp.int32(1), zero, zero, jnp.int32(1), jnp.int32(0), jnp.int32(0))
         position = self.posterior.flatten(self.posterior.init)
 
-        def sums(problem: Any, key: Array, position: Array) -> dict[str, Array]:
+        def sums(problem: Problem, key: Array, position: Array) -> dict[str, Array]:
             state = self._init_chain(problem, key, position)
             return self._run_block(problem, state, key, limits, jnp.int32(0))[1]
 
@@ -279,5 +337,6 @@ def _pack(emission: Emission) -> Array:
     """
     parts = [emission.position]
     parts += [] if emission.gradient is None else [emission.gradient]
+    parts += [] if emission.at is None else [emission.at]
     parts += [jnp.stack(list(emission.statistics.values()))] if emission.statistics else []
     return jnp.concatenate(parts)

@@ -32,7 +32,7 @@ class Settings:
         sampler: the sampler in words.
         fingerprint: a checksum of sampler, rows and structure, compared on resumption.
         num_rows: N.
-        cost_per_step: row gradients of one step of one chain.
+        cost_per_step: row gradients of one step of one chain, on average.
     """
 
     seed: int
@@ -45,7 +45,7 @@ class Settings:
     sampler: str
     fingerprint: str
     num_rows: int
-    cost_per_step: int
+    cost_per_step: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +136,7 @@ class Run:
 
     @property
     def statistics(self) -> dict[str, np.ndarray]:
-        """What the sampler reported, with leading axis chain: acceptance, largest hV, …"""
+        """What the sampler reported, with leading axis chain: acceptance, average hV, …"""
         names = [name for name in self.totals.sums if name.startswith("statistic ")]
         names = [name.removeprefix("statistic ") for name in names]
         found = {name: self._per_chain("statistic " + name) for name in names}
@@ -152,7 +152,7 @@ class Run:
     @property
     def cost(self) -> int:
         """Row gradients evaluated, over all chains."""
-        return self.num_steps * self.settings.num_chains * self.settings.cost_per_step
+        return round(self.num_steps * self.settings.num_chains * self.settings.cost_per_step)
 
     @property
     def passes(self) -> float:

@@ -107,6 +107,7 @@ def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Progra
     return Program(
         posterior,
         replace(sampler, preconditioner=fitted),
+        sampler.gradient.prepare(posterior),
         request.functions,
         request.keep_every,
         request.moments,

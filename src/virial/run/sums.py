@@ -15,10 +15,18 @@ Moments = Literal["full", "diagonal"]
 
 
 class Emitted(NamedTuple):
-    """What S steps emitted: the positions before each, the gradients there, the statistics."""
+    """What S steps emitted.
+
+    Attributes:
+        positions: before each step.
+        gradients: the estimates ĝ.
+        at: where they were evaluated, `positions` for most samplers.
+        statistics: the numbers that the sampler reports.
+    """
 
     positions: Float[Array, "S d"]
     gradients: Float[Array, "S d"] | None
+    at: Float[Array, "S d"]
     statistics: dict[str, Float[Array, " S"]]
 
 
@@ -54,6 +62,9 @@ def block_sums(
         finite &= jnp.isfinite(jnp.sum(g, axis=1))
         sums["gradient"] = share @ g
         g = g - sums["gradient"]
+        if emitted.at is not theta:
+            sums["at"] = emitted.at[0] + share @ (emitted.at - emitted.at[0])
+            centred = emitted.at - sums["at"]
         sums["cross"] = product(weights, centred, g)
         sums["gradient_second"] = weights @ (g * g)
     for name, f in functions.items():

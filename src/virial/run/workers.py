@@ -102,9 +102,9 @@ def _export(program: Program, num_chains: int, states: Any) -> bytes:
     problem, structure = jax.tree.flatten(program.problem)
     leaves, state_structure = jax.tree.flatten(states)
 
-    def chunk(problem: list, keys: Any, states: list, limits: tuple) -> tuple[list, dict]:
-        problem = jax.tree.unflatten(structure, problem)
-        states = jax.tree.unflatten(state_structure, states)
+    def chunk(arguments: list, keys: Any, leaves: list, limits: tuple) -> tuple[list, dict]:
+        problem = jax.tree.unflatten(structure, arguments)
+        states = jax.tree.unflatten(state_structure, leaves)
         states, blocks = part.chunk(problem, keys, states, Limits(*limits))
         return jax.tree.leaves(states), blocks
 

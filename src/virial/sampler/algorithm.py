@@ -24,11 +24,19 @@ class Noise(NamedTuple):
 
 
 class Emission(NamedTuple):
-    """What a step tells the loop: where it went, and the ĝ it evaluated where it stood."""
+    """What a step tells the loop.
+
+    Attributes:
+        position: where it went.
+        gradient: the ĝ it evaluated, None if it evaluated none.
+        statistics: the numbers that it reports, by name.
+        at: where ĝ was evaluated, None for the position before the step.
+    """
 
     position: Float[Array, " d"]
     gradient: Float[Array, " d"] | None
     statistics: dict[str, Float[Array, ""]]
+    at: Float[Array, " d"] | None = None
 
 
 class Sampler(Protocol):
@@ -39,17 +47,18 @@ class Sampler(Protocol):
     """
 
     noises: ClassVar[int]
-    statistics: ClassVar[dict[str, Reduction]]
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
+    @property
+    def statistics(self) -> dict[str, Reduction]: ...
     @property
     def step_size(self) -> StepSize: ...
     @property
     def gradient(self) -> Estimator: ...
     @property
     def preconditioner(self) -> Preconditioner: ...
-    def init(self, position: Float[Array, " d"], batch: Batch) -> Any:
-        """The state at the first position; `batch` is that of step 0."""
+    def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> Any:
+        """The state at the first position; `batch` is that of step 0, `noise` that of no step."""
         ...
 
     def step(self, state: Any, batch: Batch, noise: Noise, h: Any) -> tuple[Any, Emission]:

@@ -58,7 +58,7 @@ class MALA:
         check_step_size("step_size", self.step_size)
         object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
-    def init(self, position: Float[Array, " d"], batch: Batch) -> MALAState:
+    def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> MALAState:
         """Evaluates the density and the gradient at the first position."""
         return MALAState(position, *batch.density_and_gradient(position))
 

@@ -54,7 +54,7 @@ class RandomWalk:
         check_step_size("step_size", self.step_size)
         object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
-    def init(self, position: Float[Array, " d"], batch: Batch) -> RandomWalkState:
+    def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> RandomWalkState:
         """Evaluates the density at the first position."""
         return RandomWalkState(position, batch.log_density(position))
 

@@ -49,7 +49,7 @@ class SGLD:
         check_estimator(self.gradient)
         object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
-    def init(self, position: Float[Array, " d"], batch: Batch) -> Float[Array, " d"]:
+    def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> Float[Array, " d"]:
         """The state is the position."""
         return position
 
