@@ -66,26 +66,30 @@ def sampler(scheme, h, A=A, V=V, kappa=1.0, W=None, gamma=GAMMA):
 
         return step, 2, [V, I]
     if scheme == "ubu":
-        # Noise of a flight: √(2γ) ∫ (∫_s^t e^{−γ(u−s)} du, e^{−γ(t−s)}) dW_s by fine quadrature.
-        t = h / 2
-        s, w = np.polynomial.legendre.leggauss(60)
-        s, w = t * (s + 1) / 2, w * t / 2
-        kernel = np.stack([(1 - np.exp(-gamma * (t - s))) / gamma, np.exp(-gamma * (t - s))])
-        flight = 2 * gamma * (kernel * w) @ kernel.T
-        root = np.linalg.cholesky(flight)
-        F, eta = (1 - np.exp(-gamma * t)) / gamma, np.exp(-gamma * t)
-
-        def fly(x, v, a, b):
-            nx, nv = root[0, 0] * a, root[1, 0] * a + root[1, 1] * b
-            return x + F * v + nx, eta * v + nv
-
-        def step(z, e, a1, b1, a2, b2):
-            x, v = fly(*z, a1, b1)
-            v = v + h * gradient(x, e)
-            return fly(x, v, a2, b2)
-
-        return step, 2, [V, I, I, I, I]
+        return _ubu(h, gamma, gradient), 2, [V, I, I, I, I]
     raise AssertionError(scheme)
+
+
+def _ubu(h, gamma, gradient):
+    # Noise of a flight: √(2γ) ∫ (∫_s^t e^{−γ(u−s)} du, e^{−γ(t−s)}) dW_s by fine quadrature.
+    t = h / 2
+    s, w = np.polynomial.legendre.leggauss(60)
+    s, w = t * (s + 1) / 2, w * t / 2
+    kernel = np.stack([(1 - np.exp(-gamma * (t - s))) / gamma, np.exp(-gamma * (t - s))])
+    flight = 2 * gamma * (kernel * w) @ kernel.T
+    root = np.linalg.cholesky(flight)
+    F, eta = (1 - np.exp(-gamma * t)) / gamma, np.exp(-gamma * t)
+
+    def fly(x, v, a, b):
+        nx, nv = root[0, 0] * a, root[1, 0] * a + root[1, 1] * b
+        return x + F * v + nx, eta * v + nv
+
+    def step(z, e, a1, b1, a2, b2):
+        x, v = fly(*z, a1, b1)
+        v = v + h * gradient(x, e)
+        return fly(x, v, a2, b2)
+
+    return step
 
 
 def matrices(step, parts, covariances, d):

@@ -7,11 +7,14 @@ x_k = θ_k − m, E x_j = μ_j, Cov x_j = C_j and c_m = Cov(x_{j+m}, x_j) = M^m 
 
 where Cov(φ_{j+m}, φ_j) = c_m for φ = θ, and by Isserlis' theorem
 2 c_m² + 4 E θ_j E θ_{j+m} c_m for φ = θ². The inner sum is geometric and closed (`Segment`), the
-outer one runs over the points of `dyadic_nodes`. Gradient noise counts as Gaussian: its higher
-cumulants enter only the variance of averages of squares, at relative order h.
+outer one runs over the points of `dyadic_nodes`. For φ = θ there is a shorter way: the sum joins
+the state (`ModeStep.with_sum`), whose covariance after K steps holds Var Σ θ_k. Chains that
+oscillate too long for the nodes, and multiplicative noise, go by moments (`linear_moments`).
+Gradient noise counts as Gaussian: its higher cumulants enter only the variance of averages of
+squares, at relative order h.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -19,10 +22,12 @@ from numpy.typing import ArrayLike
 
 from virial.theory.dyadic_sum import dyadic_nodes
 from virial.theory.linear_chain import LinearChain
-from virial.theory.linear_moments import multiplicative_average
+from virial.theory.linear_moments import LARGEST, moment_average
 from virial.theory.linear_segment import Segment, ladder
 
 __all__ = ["TimeAverage", "time_average"]
+
+Law = tuple[np.ndarray, np.ndarray]
 
 # exp(−42) = 6e-19: what has decayed so far no longer counts in float64.
 _DEAD = 42.0
@@ -83,37 +88,34 @@ def time_average(
     square = chain.posterior_covariance
     square = square if chain.is_diagonal else np.diag(square)
     target = mean if power == 1 else mean**2 + square
-    if chain.slopes.size:
-        stationary = _is_stationary(chain, theta0)
-        start = "stationary" if stationary else _initial_position(chain, theta0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            errors = multiplicative_average(
-                chain, int(num_steps), start, power, mean, target, int(burn_in)
-            )
-        return TimeAverage(target, *_overflown_to_infinity(*errors))
-    mu, C = _initial_law(chain, theta0)
-    K = int(num_steps - burn_in)
+    law, K, offset = _initial_law(chain, theta0), int(num_steps - burn_in), int(burn_in)
     if not chain.is_diagonal:
-        bias, variance = _average(chain, mu, C, K, power, mean, burn_in)
-        return TimeAverage(target, bias, variance)
+        return TimeAverage(target, *_average(chain, law, K, power, mean, target, offset))
     bias, variance = np.empty_like(target), np.empty_like(target)
     for i in range(0, len(target), _CHUNK):
         part = slice(i, i + _CHUNK)
+        some = None if law is None else (law[0][part], law[1][part])
         bias[part], variance[part] = _average(
-            chain.coordinates(part), mu[part], C[part], K, power, mean[part], burn_in
+            chain.coordinates(part), some, K, power, mean[part], target[part], offset
         )
     return TimeAverage(target, bias, variance)
 
 
-def _is_stationary(chain: LinearChain, theta0: ArrayLike | str) -> bool:
-    """Whether the chain starts in its own law; an error if it has none."""
-    if not isinstance(theta0, str):
-        return False
-    if theta0 != "stationary":
-        raise ValueError(f'theta0 must be numbers or "stationary", got {theta0!r}')
-    if chain.unstable:
-        raise ValueError(chain.unstable)
-    return True
+def _initial_law(chain: LinearChain, theta0: ArrayLike | str) -> Law | None:
+    """Mean of the modes' state and its covariance (as pairs) at step 0.
+
+    None for the stationary law under multiplicative noise, which is not Gaussian.
+    """
+    d, p = chain.step.gain.shape
+    mu = np.zeros((d, p))
+    if isinstance(theta0, str):
+        if theta0 != "stationary":
+            raise ValueError(f'theta0 must be numbers or "stationary", got {theta0!r}')
+        if chain.unstable:
+            raise ValueError(chain.unstable)
+        return None if chain.slopes.size else (mu, chain.modes_covariance())
+    mu[:, 0] = _initial_position(chain, theta0)
+    return mu, chain.spread(chain.step.start)
 
 
 def _initial_position(chain: LinearChain, theta0: ArrayLike) -> np.ndarray:
@@ -127,14 +129,64 @@ def _initial_position(chain: LinearChain, theta0: ArrayLike) -> np.ndarray:
     return x / chain.basis if chain.is_diagonal else np.linalg.solve(chain.basis, x)
 
 
-def _initial_law(chain: LinearChain, theta0: ArrayLike | str) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of the modes' state and its covariance (as pairs) at step 0."""
+def _average(
+    chain: LinearChain,
+    law: Law | None,
+    K: int,
+    power: int,
+    mean: np.ndarray,
+    target: np.ndarray,
+    burn_in: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bias and variance of the average of K values, the state having this law before burn-in."""
+    # Unstable chains may leave the range of floats; what does is reported as infinite.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if law is None or chain.slopes.size:
+            _check_size(chain, power, "multiplicative noise")
+            errors = moment_average(chain, law, K, power, mean, target, burn_in)
+        elif power == 1:
+            errors = _average_of_positions(chain, *law, K, burn_in)
+        else:
+            explicit, settled = _time_scales(chain, K)
+            if explicit > _MOST_EXPLICIT and K > 2 * _MOST_EXPLICIT:
+                _check_size(chain, power, f"an oscillation of {explicit} steps or more (of {K})")
+                errors = moment_average(chain, law, K, power, mean, target, burn_in)
+            else:
+                nodes = dyadic_nodes(K, explicit, settled)
+                errors = _sum_over_nodes(chain, *law, K, mean, burn_in, nodes)
+    bias, variance = (np.where(np.isfinite(error), error, np.inf) for error in errors)
+    return bias, variance
+
+
+def _check_size(chain: LinearChain, power: int, reason: str) -> None:
+    """The moments of a state of many numbers are too many."""
     d, p = chain.step.gain.shape
-    mu = np.zeros((d, p))
-    if _is_stationary(chain, theta0):
-        return mu, chain.modes_covariance()
-    mu[:, 0] = _initial_position(chain, theta0)
-    return mu, chain.spread(chain.step.start)
+    if chain.slopes.size:
+        p = chain.step.with_read().gain.shape[1]
+    if not chain.is_diagonal and d * p > LARGEST[power]:
+        raise ValueError(
+            f"A must have at most {LARGEST[power] // p} rows for time averages of power {power} "
+            f"under {reason}, got d = {d}; pass A, V and slopes as vectors (diagonal), take fewer "
+            "steps or another h, or replace V by V + the slopes' noise at the stationary covariance"
+        )
+
+
+def _average_of_positions(
+    chain: LinearChain, mu: np.ndarray, C: np.ndarray, K: int, burn_in: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bias and variance for φ = θ, from the K-step law of the state and the sum of positions."""
+    if burn_in:
+        (burn,) = ladder(chain, np.array([burn_in]), squares=False)
+        mu, C = _advance(chain, burn, mu, C)
+    joint = replace(chain, step=chain.step.with_sum())
+    (run,) = ladder(joint, np.array([K]), squares=False)
+    mu = np.pad(mu, [(0, 0), (0, 1)])
+    C = np.pad(C, [(0, 0)] * (C.ndim - 2) + [(0, 1), (0, 1)])
+    mu, C = _advance(joint, run, mu, C)
+    total, B = C[..., -1, -1], chain.basis
+    if chain.is_diagonal:
+        return B * mu[:, -1] / K, B * B * total / K**2
+    return B @ mu[:, -1] / K, np.einsum("ai,ij,aj->a", B, total, B, optimize=True) / K**2
 
 
 def _time_scales(chain: LinearChain, num_steps: int) -> tuple[int, int]:
@@ -152,34 +204,7 @@ def _time_scales(chain: LinearChain, num_steps: int) -> tuple[int, int]:
         return num_steps if slowest * num_steps <= _DEAD else int(np.ceil(_DEAD / slowest))
 
     explicit = min(steps(rate[oscillating]), num_steps)
-    if explicit > _MOST_EXPLICIT and num_steps > 2 * _MOST_EXPLICIT:
-        raise ValueError(
-            f"h is so near the stability limit, or beyond, that the chain oscillates over "
-            f"{explicit} steps, more than the {_MOST_EXPLICIT} that are summed one by one; "
-            f"take a smaller h, or at most {2 * _MOST_EXPLICIT} steps"
-        )
     return explicit, steps(rate)
-
-
-def _average(
-    chain: LinearChain,
-    mu: np.ndarray,
-    C: np.ndarray,
-    K: int,
-    power: int,
-    mean: np.ndarray,
-    burn_in: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bias and variance of the average of K values, the state having law (mu, C) before burn-in."""
-    # Unstable chains may leave the range of floats; what does is reported as infinite.
-    with np.errstate(over="ignore", invalid="ignore"):
-        errors = _sum_over_nodes(chain, mu, C, K, power, mean, burn_in)
-    return _overflown_to_infinity(*errors)
-
-
-def _overflown_to_infinity(bias: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    overflown = ~(np.isfinite(bias) & np.isfinite(variance))
-    return np.where(overflown, np.inf, bias), np.where(overflown, np.inf, variance)
 
 
 def _sum_over_nodes(
@@ -187,15 +212,16 @@ def _sum_over_nodes(
     mu: np.ndarray,
     C: np.ndarray,
     K: int,
-    power: int,
     mean: np.ndarray,
     burn_in: int,
+    sum_of: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Bias and variance for φ = θ²."""
     if burn_in:
         (burn,) = ladder(chain, np.array([burn_in]), squares=False)
         mu, C = _advance(chain, burn, mu, C)
-    nodes, weights = dyadic_nodes(K, *_time_scales(chain, K))
-    rungs = ladder(chain, nodes, squares=power == 2)
+    nodes, weights = sum_of
+    rungs = ladder(chain, nodes, squares=True)
     square = chain.posterior_covariance
     square = square if chain.is_diagonal else np.diag(square)
     bias, variance = np.zeros_like(mean), np.zeros_like(mean)
@@ -205,10 +231,6 @@ def _sum_over_nodes(
         y, seen = _towards_coordinates(chain, C_j, mu_j)
         c0, m_j = _sum(y)[..., 0], _sum(seen)[..., 0]
         follow = _sum(_apply(after.reach, y))[..., 0]
-        if power == 1:
-            bias += weight * m_j
-            variance += weight * (c0 + 2 * follow)
-            continue
         theta_j = m_j + mean
         bias += weight * (m_j * (m_j + 2 * mean) + c0 - square)
         pairs = after.reach_square

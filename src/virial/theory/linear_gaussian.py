@@ -193,9 +193,12 @@ class LinearGaussian:
     ) -> TimeAverage:
         """Error of the time average of θ^power over steps burn_in … num_steps − 1, exactly.
 
-        The cost grows with log(num_steps) only; d × d models take O(d³) for each of about a
-        thousand nodes, diagonal ones O(d). With `slopes` (multiplicative noise) the scheme must
-        be "sgld" or "euler", and A diagonal or of at most 12 (power 1) or 6 (power 2) rows.
+        The cost grows with log(num_steps) only, for power 1 as O(d³) and O(d) for d × d and
+        diagonal models; power 2 takes that for each of about a thousand nodes. With `slopes`
+        (multiplicative noise), and for power 2 where a chain oscillates over more than 20 000 of
+        its steps (next to the stability limit, weak friction), moments take over: then A must be
+        diagonal or small, at most 12 (power 1) or 6 (power 2) rows, and half of that or less for
+        schemes with two numbers a mode.
 
         Args:
             scheme: as in `chain`, which also explains the options.

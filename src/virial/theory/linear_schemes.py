@@ -10,7 +10,7 @@ itself: at small steps M is the identity to the last digits, and D keeps them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -29,6 +29,7 @@ class ModeStep:
         injected: R, covariance of the noise that the scheme adds.
         read: c, the row that gives the position at which the gradient is taken.
         read_variance: s, the noise in that position that is not yet part of the state.
+        read_injected: E ζν, how that noise goes on into the state.
         start: covariance of the state at a given position (velocities start at N(0, 1)).
     """
 
@@ -37,12 +38,48 @@ class ModeStep:
     injected: Float[np.ndarray, "d p p"]
     read: Float[np.ndarray, "d p"]
     read_variance: Float[np.ndarray, " d"]
+    read_injected: Float[np.ndarray, "d p"]
     start: Float[np.ndarray, "d p p"]
 
     @property
     def transition(self) -> Float[np.ndarray, "d p p"]:
         """M = I − D."""
         return np.eye(self.gain.shape[1]) - self.decrement
+
+    def with_sum(self) -> "ModeStep":
+        """The step of (z, Σ positions so far): p + 1 numbers a mode, as linear as before."""
+        first, last = [(0, 0), (0, 1)], ((0, 0), (0, 1), (0, 1))
+        decrement = np.pad(self.decrement, last)
+        decrement[:, -1, 0] = -1.0
+        return ModeStep(
+            decrement=decrement,
+            gain=np.pad(self.gain, first),
+            injected=np.pad(self.injected, last),
+            read=np.pad(self.read, first),
+            read_variance=self.read_variance,
+            read_injected=np.pad(self.read_injected, first),
+            start=np.pad(self.start, last),
+        )
+
+    def with_read(self) -> "ModeStep":
+        """The step of (z, ν), where nothing is left that is read but not part of the state.
+
+        With ν in the state, ζ = (E ζν / s) ν + what is independent of ν, and ν' is drawn afresh.
+        """
+        s = self.read_variance
+        if not s.any():
+            return self
+        first, last = [(0, 0), (0, 1)], ((0, 0), (0, 1), (0, 1))
+        r = self.read_injected
+        decrement, injected = np.pad(self.decrement, last), np.pad(self.injected, last)
+        decrement[:, :-1, -1] = -r / s[:, None]
+        decrement[:, -1, -1] = 1.0
+        injected[:, :-1, :-1] -= r[:, :, None] * r[:, None, :] / s[:, None, None]
+        injected[:, -1, -1] = s
+        start = np.pad(self.start, last)
+        start[:, -1, -1] = s
+        read = np.pad(self.read, first, constant_values=1.0)
+        return ModeStep(decrement, np.pad(self.gain, first), injected, read, 0 * s, 0 * read, start)
 
     def is_stable(self) -> bool:
         """Whether every eigenvalue of M lies inside the unit circle (Jury's conditions in D)."""
@@ -70,6 +107,7 @@ def _step(a: np.ndarray, D: list, G: list, R: list, start: list, c=None, s=0.0) 
         injected=_modes(a, R),
         read=_modes(a, c),
         read_variance=np.broadcast_to(np.asarray(s, float), a.shape),
+        read_injected=np.zeros((len(a), len(G))),
         start=_modes(a, start),
     )
 
@@ -133,7 +171,7 @@ def _ubu(a: np.ndarray, h: float, friction: float) -> ModeStep:
     step = _step(a, D, G=[2 * h * F, 2 * h * eta], R=[[0.0, 0.0], [0.0, 0.0]], c=[1.0, F], s=xx,
                  start=[[0.0, 0.0], [0.0, 1.0]])  # fmt: skip
     injected = UB @ flight @ UB.swapaxes(1, 2) + flight
-    return ModeStep(step.decrement, step.gain, injected, step.read, step.read_variance, step.start)
+    return replace(step, injected=injected, read_injected=UB @ flight[0])
 
 
 def _flight_noise(friction: float, t: float) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from virial.theory.linear_chain import LinearChain
+from virial.theory.linear_chain import LinearChain, multiply
 
 __all__ = ["Segment", "ladder"]
 
@@ -86,8 +86,8 @@ def _compose(chain: LinearChain, first: Segment, then: Segment) -> Segment:
     if square.size:
         square = square + chain.propagate(first.power.swapaxes(-1, -2), then.reach_square)
     return Segment(
-        power=then.power @ first.power,
+        power=multiply(then.power, first.power),
         noise=chain.propagate(then.power, first.noise) + then.noise,
-        reach=first.reach + then.reach @ first.power,
+        reach=first.reach + multiply(then.reach, first.power),
         reach_square=square,
     )
