@@ -1,0 +1,53 @@
+"""How many chains step side by side: as many as leave no trace in the numbers of any.
+
+Under `vmap` XLA may add up a chain's sums in another order, and a chain would then depend, in its
+last bits, on how many others run beside it. It pays only where a step is mostly the start of
+kernels: 0.12 µs become 0.08 with batches of 10 rows of 3 numbers, 0.68 become 0.57 with 32 of
+20, and 2.9 become 5.9 with 100 of 50. So chains step side by side where it pays and where the
+first block of the very run shows that each of them keeps every bit; else one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from virial.run.gather import row_bytes
+from virial.run.program import Limits, Program
+
+_WIDTH = 32
+_BATCH_BYTES = 4 * 2**10
+
+
+def in_company(program: Program, keys: np.ndarray, states: Any) -> Program:
+    """`program` with the number of chains that step side by side."""
+    if jax.default_backend() != "cpu":
+        return replace(program, width=program.num_chains)
+    if not _pays(program):
+        return program
+    alone = replace(program, num_chains=_WIDTH)
+    wide = replace(alone, width=_WIDTH)
+    mine = jax.tree.map(lambda leaf: leaf[:_WIDTH], states)
+    found = [_first_block(each, keys[:_WIDTH], mine) for each in (alone, wide)]
+    same = jax.tree.map(lambda a, b: np.array_equal(a, b, equal_nan=True), *found)
+    return replace(program, width=_WIDTH) if jax.tree.all(same) else program
+
+
+def _pays(program: Program) -> bool:
+    posterior = program.posterior
+    num_bytes = program.batch_size * row_bytes(posterior.data, posterior.num_rows)
+    return (
+        program.num_chains >= _WIDTH
+        and 0 < num_bytes <= _BATCH_BYTES
+        and program.sampler.gradient.side_by_side
+    )
+
+
+def _first_block(program: Program, keys: np.ndarray, states: Any) -> Any:
+    zero, S = np.uint32(0), np.int32(program.block_size)
+    limits = Limits(np.int32(1), zero, zero, S, np.int32(0), np.int32(0))
+    states, blocks = jax.jit(program.chunk)(program.problem, keys, states, limits)
+    return states, jax.tree.map(lambda buffer: np.asarray(buffer)[:, 0], blocks)
