@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+import first_order_oracle
 import jax.numpy as jnp
 import kinetic_oracle
 import metropolis_oracle
 import numpy as np
 import oracles
+import weighted_oracle
 
 import virial as vr
 from virial.sampler import Noise, Sampler
@@ -37,6 +39,8 @@ TOY = oracles.Toy(tuple(ROWS.tolist()), sigma_theta=1.5, sigma_x=0.7)
 H = 0.5 / TOY.A
 SD = TOY.posterior_variance**0.5
 WOR, WR = vr.Minibatch(6), vr.Minibatch(6, replace=True)
+FULL = vr.FullBatch()
+INFORMATION = len(ROWS) / TOY.sigma_x**2  # J of all rows, as the model has it
 # Kinetic: h√(2A) = 0.7, and friction near critical; the gradient noise adds 2hV/γ = 0.2 or more.
 KINETIC_H, FRICTION = 0.7 * SD, 0.85 / SD
 
@@ -65,6 +69,11 @@ def exact_noise(gradient: vr.Minibatch) -> Any:
     return lambda position: jnp.full((1, 1), V, position.dtype)
 
 
+def exact_information(position: Any) -> Any:
+    """The Fisher information of the toy model, as `FisherScoring(information=…)` takes it."""
+    return jnp.full((1, 1), INFORMATION, position.dtype)
+
+
 CASES = [
     Case("sgld", vr.SGLD(H, WOR), "sgld"),
     Case("sgld replace", vr.SGLD(H, WR), "sgld"),
@@ -87,6 +96,22 @@ CASES = [
         4.0,
     ),
     Case("euler", vr.Euler(H), "euler"),
+    # Rows differ by a constant in their gradients: about a centre nothing is left of the noise.
+    Case("control variate", vr.SGLD(H, vr.ControlVariate(6)), "euler"),
+    Case("control variate leverage", vr.SGLD(H, vr.ControlVariate(6, weights="leverage")), "euler"),
+    Case("leverage", vr.SGLD(H, vr.Minibatch(6, weights="leverage")), "weighted"),
+    Case("leimkuhler matthews", vr.LeimkuhlerMatthews(H, WOR), "leimkuhler_matthews"),
+    Case("leimkuhler matthews full", vr.LeimkuhlerMatthews(H, FULL), "leimkuhler_matthews"),
+    Case("compensated", vr.CompensatedSGLD(H, WOR), "compensated"),
+    Case("compensated replace", vr.CompensatedSGLD(H, WR), "compensated"),
+    Case(
+        "fisher scoring", vr.FisherScoring(H, WOR, information=exact_information), "fisher_scoring"
+    ),
+    Case(
+        "fisher scoring replace",
+        vr.FisherScoring(H, WR, diagonal=True, information=exact_information),
+        "fisher_scoring",
+    ),
     Case("mala", vr.MALA(2 * H), "mala"),
     Case("random walk", vr.RandomWalk(5 * H), "random_walk"),
     Case("sghmc", vr.SGHMC(KINETIC_H, FRICTION, WOR), "sghmc"),
@@ -124,10 +149,15 @@ def law(case: Case, theta0: float = 0.0) -> Law:
     h, gradient = case.sampler.step_size, case.sampler.gradient
     if case.scheme in ("mala", "random_walk"):
         return _metropolis_law(case.scheme, h, theta0)
-    if case.scheme in kinetic_oracle.SCHEMES:
-        return _kinetic_law(case, theta0)
+    if case.scheme == "weighted":
+        return _weighted_law(weighted_oracle.Chain(TOY, gradient.batch_size, h), theta0)
     n = gradient.cost(TOY.N)
     replace = getattr(gradient, "replace", False)
+    if case.scheme in first_order_oracle.SCHEMES:
+        chain = first_order_oracle.chain(case.scheme, TOY, n, h, replace, INFORMATION)
+        return _recursive_law(chain, theta0)
+    if case.scheme in kinetic_oracle.SCHEMES:
+        return _recursive_law(_kinetic_chain(case), theta0)
     stationary = oracles.stationary(case.scheme, TOY, n, h, replace, case.kappa)
 
     def average(num_steps: int, power: int) -> oracles.TimeAverage:
@@ -139,6 +169,19 @@ def law(case: Case, theta0: float = 0.0) -> Law:
     first_step = 2 * (average(2, 1).bias + TOY.posterior_mean) - theta0
     averages = {power: average(NUM_STEPS, power) for power in (1, 2)}
     return Law(stationary.mean, stationary.variance, first_step, averages)
+
+
+def _recursive_law(chain: kinetic_oracle.Chain, theta0: float) -> Law:
+    averages = {
+        power: kinetic_oracle.time_average(chain, NUM_STEPS, power, theta0) for power in (1, 2)
+    }
+    first_step = kinetic_oracle.first_step(chain, theta0)
+    return Law(*kinetic_oracle.stationary(chain), first_step, averages)
+
+
+def _weighted_law(chain: weighted_oracle.Chain, theta0: float) -> Law:
+    averages = {power: chain.time_average(NUM_STEPS, power, theta0) for power in (1, 2)}
+    return Law(*chain.stationary(), chain.first_step(theta0), averages)
 
 
 def _metropolis_law(scheme: str, h: float, theta0: float) -> Law:
@@ -157,10 +200,10 @@ def _metropolis_law(scheme: str, h: float, theta0: float) -> Law:
     return Law(m, v, first_step, averages, kernel.mean_acceptance(theta0, NUM_STEPS))
 
 
-def _kinetic_law(case: Case, theta0: float) -> Law:
+def _kinetic_chain(case: Case) -> kinetic_oracle.Chain:
     sampler, gradient = case.sampler, case.sampler.gradient
     covariance = getattr(sampler, "covariance", None)
-    chain = kinetic_oracle.Chain(
+    return kinetic_oracle.Chain(
         case.scheme,
         TOY,
         gradient.cost(TOY.N),
@@ -169,11 +212,6 @@ def _kinetic_law(case: Case, theta0: float) -> Law:
         getattr(gradient, "replace", False),
         "exact" if callable(covariance) else covariance or "none",
     )
-    averages = {
-        power: kinetic_oracle.time_average(chain, NUM_STEPS, power, theta0) for power in (1, 2)
-    }
-    first_step = kinetic_oracle.first_step(chain, theta0)
-    return Law(*kinetic_oracle.stationary(chain), first_step, averages)
 
 
 def run(sampler: Any, num_chains: int, seed: int, init: Any = None) -> vr.Run:
@@ -274,7 +312,10 @@ def spoiled(sampler: Any) -> Sampler:
     def _spoil(batch: Any, fault: Any) -> Any:
         lost = fault == FAULTS.index("factor N/n lost")
         N = jnp.where(lost, batch.batch_size, batch.num_rows)
-        return dataclasses.replace(batch, num_rows=N.astype(fault.dtype))
+        weights = batch.weights
+        if weights is not None:
+            weights = weights * (N / batch.num_rows).astype(weights.dtype)
+        return dataclasses.replace(batch, num_rows=N.astype(fault.dtype), weights=weights)
 
     fields = {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}
     return algorithm(Spoiled)(**fields)

@@ -88,28 +88,32 @@ def conditional_law(
     return np.mean(means, axis=0), np.mean(covariances, axis=0) + np.cov(np.array(means).T, ddof=0)
 
 
-def library_steps(sampler: Any, dtype: Any, index: Any, white: np.ndarray) -> tuple[Any, Any]:
+def library_steps(
+    sampler: Any, dtype: Any, index: Any, white: np.ndarray, first: np.ndarray | None = None
+) -> tuple[Any, Any]:
     """States and emissions of one step from `THETA` on each batch of `index`, noise beside it.
 
-    `index` is None for all rows; the steps are compiled, as in the loop.
+    `index` is None for all rows; `first` is the noise at the start, `white` again unless given.
+    The steps are compiled, as in the loop.
     """
     model = posterior(dtype)
     L = fit(sampler.preconditioner, 3, dtype)
     theta, white = jnp.asarray(THETA, dtype), jnp.asarray(white, dtype)
+    first = white if first is None else jnp.asarray(first, dtype)
     h = jnp.asarray(sampler.step_size, dtype)
     sampler = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), sampler)
 
-    def step(rows: Any, xi: Any) -> tuple[Any, Any]:
+    def step(rows: Any, xi: Any, xi0: Any) -> tuple[Any, Any]:
         data = model.data if rows is None else model.data[rows]
         source = Source(model, model.data, sampler.gradient.prepare(model))
         drawn = None if rows is None else Drawn(rows)
         batch, _ = sampler.gradient.batch(source, data, drawn, (), theta)
-        noise = Noise(xi, L.shape(xi))
-        return sampler.step(sampler.init(theta, batch, noise), batch, noise, h)
+        start = sampler.init(theta, batch, Noise(xi0, L.shape(xi0)))
+        return sampler.step(start, batch, Noise(xi, L.shape(xi)), h)
 
     if index is None:
-        return jax.jit(jax.vmap(lambda xi: step(None, xi)))(white)
-    return jax.jit(jax.vmap(step))(jnp.asarray(index), white)
+        return jax.jit(jax.vmap(lambda xi, xi0: step(None, xi, xi0)))(white, first)
+    return jax.jit(jax.vmap(step))(jnp.asarray(index), white, first)
 
 
 def z_scores(draws: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:

@@ -1,8 +1,10 @@
 """Bayesian sampling on minibatches that says how wrong its answer is."""
 
 from virial import theory
-from virial.gradient import FullBatch, Minibatch, gradient_noise
+from virial.forecast import Conditions, Prediction, conditions, predict
+from virial.gradient import SAGA, SVRG, ControlVariate, FullBatch, Minibatch, Sweep, gradient_noise
 from virial.posterior import (
+    Linear,
     Mode,
     Posterior,
     gaussian_mean,
@@ -12,27 +14,57 @@ from virial.posterior import (
     robust_regression,
 )
 from virial.run import Run, Status, load, sample, single_thread
-from virial.sampler import MALA, SGLD, Euler, ModifiedSGLD, PolynomialDecay, RandomWalk
+from virial.sampler import (
+    BAOAB,
+    MALA,
+    SGHMC,
+    SGLD,
+    SGNHT,
+    UBU,
+    CompensatedSGLD,
+    Euler,
+    FisherScoring,
+    LeimkuhlerMatthews,
+    ModifiedSGLD,
+    PolynomialDecay,
+    RandomWalk,
+)
 
 __all__ = [
+    "BAOAB",
     "MALA",
+    "SAGA",
+    "SGHMC",
     "SGLD",
+    "SGNHT",
+    "SVRG",
+    "UBU",
+    "CompensatedSGLD",
+    "Conditions",
+    "ControlVariate",
     "Euler",
+    "FisherScoring",
     "FullBatch",
+    "LeimkuhlerMatthews",
+    "Linear",
     "Minibatch",
     "Mode",
     "ModifiedSGLD",
     "PolynomialDecay",
     "Posterior",
+    "Prediction",
     "RandomWalk",
     "Run",
     "Status",
+    "Sweep",
+    "conditions",
     "gaussian_mean",
     "gradient_noise",
     "linear_regression",
     "load",
     "logistic_regression",
     "poisson_regression",
+    "predict",
     "robust_regression",
     "sample",
     "single_thread",

@@ -1,5 +1,7 @@
 """Same seed, same numbers: whatever runs beside a chain, however it is cut up and put together."""
 
+import importlib
+
 import jax
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from run.models import (
 )
 
 import virial as vr
-from virial.run import drive
+from virial.run import drive, execute
 
 MODELS = {"logistic": logistic, "network": network, "hierarchy": hierarchy}
 SAMPLERS = {
@@ -23,6 +25,7 @@ SAMPLERS = {
     "modified": lambda d: vr.ModifiedSGLD(1e-6, vr.Minibatch(10)),
     "with replacement": lambda d: vr.SGLD(1e-4, vr.Minibatch(10, replace=True)),
     "diagonal": lambda d: vr.SGLD(0.1, vr.Minibatch(10), preconditioner=np.full(d, 0.02)),
+    "dense": lambda d: vr.SGLD(0.1, vr.Minibatch(10), preconditioner=0.02 * np.eye(d)),
     "decay": lambda d: vr.SGLD(vr.PolynomialDecay(1e-4), vr.Minibatch(10)),
     "mala": lambda d: vr.MALA(1e-4),
     "random walk": lambda d: vr.RandomWalk(1e-4),
@@ -38,30 +41,35 @@ def sample(posterior, sampler, num_steps=700, **keywords):
     return vr.sample(posterior, sampler, num_steps, **keywords)
 
 
+@pytest.mark.parametrize("num_chains", [3, 4, 32, 71])
 @pytest.mark.parametrize("model", MODELS)
-def test_a_chain_beside_fewer_than_four_others_is_the_same_chain(model):
+def test_a_chain_is_the_same_in_any_company(model, num_chains):
     posterior, sampler = MODELS[model](), SAMPLERS["sgld"](0)
     alone = sample(posterior, sampler, functions={"square": square})
-    of_three = sample(posterior, sampler, num_chains=3, functions={"square": square})
-    assert_same_run(alone, of_three, slice(1))
-    assert not same(of_three.kept[0], of_three.kept[1])
+    beside = sample(posterior, sampler, num_chains=num_chains, functions={"square": square})
+    assert_same_run(alone, beside, slice(1))
+    assert not same(beside.kept[0], beside.kept[1])
 
 
-# Chains run side by side by vmap where there are four or more, and XLA then adds up a chain's
-# sums in another order: true for every model only when Program.together does not depend on
-# num_chains. Regressions without preconditioner or functions come out the same.
-VMAP = pytest.mark.xfail(reason="vmap changes the order of sums", strict=False)
+@pytest.mark.parametrize("name", ["modified", "diagonal", "dense", "mala"])
+def test_a_chain_is_the_same_in_any_company_with_every_sampler(name):
+    posterior = logistic()
+    sampler = SAMPLERS[name](posterior.num_dimensions)
+    of_three, of_many = (sample(posterior, sampler, num_chains=k) for k in (3, 40))
+    assert_same_run(of_three, of_many, slice(3))
 
 
-@pytest.mark.parametrize("num_chains", [4, 7, 64])
-@pytest.mark.parametrize(
-    "model",
-    ["logistic", pytest.param("network", marks=VMAP), pytest.param("hierarchy", marks=VMAP)],
-)
-def test_a_chain_beside_many_others_is_the_same_chain(model, num_chains):
-    posterior, sampler = MODELS[model](), SAMPLERS["sgld"](0)
-    alone = sample(posterior, sampler)
-    assert_same_run(alone, sample(posterior, sampler, num_chains=num_chains), slice(1))
+def test_chains_step_side_by_side_where_it_leaves_no_trace(monkeypatch):
+    widths = []
+
+    def seen(program, *arguments):
+        widths.append(program.width)
+        return execute.execute(program, *arguments)
+
+    monkeypatch.setattr(importlib.import_module("virial.run.sample"), "execute", seen)
+    for num_chains in (31, 64):
+        sample(logistic(), SAMPLERS["sgld"](3), num_chains=num_chains)
+    assert widths == [1, 32]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +197,7 @@ def test_double_precision_keeps_every_promise():
         jax.config.update("jax_enable_x64", True)
         import numpy as np, virial as vr
         from run.models import *
-        from virial.run import drive
+        from virial.run import drive, execute
         for posterior in (network(), normal()):
             sampler = vr.SGLD(1e-4, vr.Minibatch(10))
             keywords = dict(seed=3, cores=1, progress=False)

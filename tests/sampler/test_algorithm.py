@@ -21,9 +21,18 @@ SAMPLERS = [
     ),
     vr.MALA(0.4, L),
     vr.RandomWalk(0.4, np.diag(L)),
+    vr.SGHMC(0.2, 1.0, vr.Minibatch(5), L),
+    vr.SGHMC(0.02, 1.0, vr.Minibatch(5), L, covariance="estimated"),
+    vr.SGNHT(0.1, vr.Minibatch(10), 1.0, L),
+    vr.BAOAB(0.2, 1.0, vr.Minibatch(5), L),
+    vr.UBU(0.2, 1.0, vr.Minibatch(5), np.diag(L)),
+    vr.LeimkuhlerMatthews(0.1, vr.Minibatch(5), L),
+    vr.CompensatedSGLD(0.1, vr.Minibatch(10), L),
+    vr.FisherScoring(0.1, vr.Minibatch(5), L),
+    vr.FisherScoring(0.1, vr.Minibatch(5), L, diagonal=True),
 ]
 EVERY_SAMPLER = pytest.mark.parametrize(
-    "sampler", SAMPLERS, ids=["sgld", "euler", "msgld", "msgld exact", "mala", "random walk"]
+    "sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__
 )
 X = np.random.default_rng(0).normal([0.0, 1.0, -1.0], size=(20, 3))
 
@@ -38,8 +47,8 @@ def test_numbers_are_leaves_and_the_rest_is_structure(sampler):
     # The same structure: a new step size compiles nothing.
     assert jax.tree.structure(other) == structure
     assert jax.tree.leaves(other)[0] == 0.7
-    assert sampler.noises in (1, 3)
-    assert set(sampler.statistics) <= {"hV", "acceptance"}
+    assert sampler.noises in (1, 3, 4)
+    assert set(sampler.statistics) <= {"hV", "acceptance", "excess", "thermostat", "unremoved"}
 
 
 def test_what_changes_the_program_changes_the_structure():

@@ -50,6 +50,9 @@ class Estimator(ABC):
     # Whether chains may step side by side. Under `vmap` both branches of a condition run, so what
     # only some steps do (a pass over all rows) would be done at every one.
     side_by_side: ClassVar[bool] = True
+    # Whether a step's batch, given the past, is independent of where the chain stands. Where it
+    # is not, moments of positions with gradients are not those that theory speaks of.
+    independent: ClassVar[bool] = True
 
     @abstractmethod
     def check(self, num_rows: int) -> None:

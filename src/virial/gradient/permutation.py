@@ -75,13 +75,22 @@ def _feistel(x: Array, keys: list[Array], a: int, b: int) -> Array:
 
 
 def _many(key: Key, first_step: Any, num_steps: int, num_rows: int, n: int) -> Array:
-    """The Feistel network on M rows, then an exchange for each of the others."""
+    """The images of 0 … n − 1 under the permutation of each step."""
+    drawn = words(key, first_step, num_steps, _words_per_permutation(num_rows))
+    x = lax.broadcasted_iota(jnp.uint32, (num_steps, n), 1)
+    return _images(x, drawn, num_rows, n)
+
+
+def _words_per_permutation(num_rows: int) -> int:
+    a, b = _rectangle(num_rows)
+    return _rounds(a) + (num_rows - a * b) * words_per_index(num_rows)
+
+
+def _images(x: Array, drawn: Array, num_rows: int, n: int) -> Array:
+    """σ(x) for places x below n: the Feistel network on M rows, an exchange for each other row."""
     a, b = _rectangle(num_rows)
     M, rounds = a * b, _rounds(a)
     per_index = words_per_index(num_rows)
-    drawn = words(key, first_step, num_steps, rounds + (num_rows - M) * per_index)
-
-    x = lax.broadcasted_iota(jnp.uint32, (num_steps, n), 1)
     y = _feistel(x, [drawn[:, r, None] for r in range(rounds)], a, b) if rounds else x
     for i, t in enumerate(range(M, num_rows)):
         first = rounds + i * per_index
@@ -154,3 +163,37 @@ def subset(
     """
     draw = _few if batch_size <= _FEW else _many
     return draw(key, first_step, num_steps, num_rows, batch_size).astype(np.int32)
+
+
+def permuted(
+    key: Key,
+    number: UInt32[Array, " S"],
+    place: UInt32[Array, "S n"],
+    num_rows: int,
+) -> Int32[Array, "S n"]:
+    """The rows at some places of whole permutations, O(n) for n places however many rows.
+
+    Args:
+        key: Key of the stream.
+        number: Which permutation, for each line of places; modulo 2³².
+        place: Places in it, 0 … N − 1.
+        num_rows: N, 1 … 2³¹.
+
+    Returns:
+        σ(place), for the permutation σ of (`key`, `number`): its N values are all the rows, each
+        once, and every order is equally likely.
+
+    Example:
+        >>> from virial.gradient.words import chain_key
+        >>> places = np.arange(7, dtype=np.uint32)[None]
+        >>> rows = permuted(chain_key(0, 0), np.zeros(1, np.uint32), places, 7)
+        >>> sorted(rows[0].tolist())
+        [0, 1, 2, 3, 4, 5, 6]
+    """
+    num_words = _words_per_permutation(num_rows)
+    shape = (len(number), (num_words + 1) // 2)
+    step = jnp.broadcast_to(jnp.asarray(number, jnp.uint32)[:, None], shape)
+    pair = lax.broadcasted_iota(jnp.uint32, shape, 1)
+    even, odd = word_pairs(key, step.reshape(-1), pair.reshape(-1))
+    drawn = jnp.stack([even, odd], -1).reshape(len(number), -1)
+    return _images(jnp.asarray(place, jnp.uint32), drawn, num_rows, num_rows).astype(np.int32)

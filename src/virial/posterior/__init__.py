@@ -1,5 +1,6 @@
 """WHAT is sampled: prior, likelihood of a row, rows; ready-made models; the mode."""
 
+from virial.posterior.linear import Linear
 from virial.posterior.mode import Mode
 from virial.posterior.model import Posterior
 from virial.posterior.normal import gaussian_mean
@@ -11,6 +12,7 @@ from virial.posterior.regression import (
 )
 
 __all__ = [
+    "Linear",
     "Mode",
     "Posterior",
     "gaussian_mean",

@@ -117,11 +117,62 @@ def as_position(position: PyTree, layout: Layout) -> Position:
     return jax.tree.unflatten(structure, leaves)
 
 
+def as_coefficients(function: Callable[..., Any], layout: Layout, init: Position) -> Layout:
+    """The layout of ``coefficients(position)``, arrays of the posterior's type.
+
+    Args:
+        function: ``coefficients``.
+        layout: That of positions.
+        init: A position.
+
+    Returns:
+        The structure and shapes of what it returns.
+
+    Raises:
+        ValueError: It fails at ``init``, or returns no numbers.
+        TypeError: It returns integers, or floats of another type.
+    """
+    if not callable(function):
+        raise TypeError(
+            f"coefficients must be a function of a position, got {type(function).__name__}; "
+            "None where the likelihood is a function of the position itself."
+        )
+    try:
+        found = jax.eval_shape(function, init)
+    except Exception as error:
+        reason = str(error).strip().splitlines() or ["no message"]
+        raise ValueError(
+            f"coefficients raised {type(error).__name__} at init: {reason[0]} It was called with "
+            f"position = {layout.describe()}. Either init has another structure than coefficients "
+            "expects, or coefficients is not written with jax.numpy."
+        ) from error
+    names, (leaves, structure) = leaf_names(found, "coefficients"), jax.tree.flatten(found)
+    if sum(leaf.size for leaf in leaves) == 0:
+        raise ValueError("coefficients must return at least one number, got none.")
+    kind = jnp.dtype(layout.dtype).name
+    for leaf, name in zip(leaves, names, strict=True):
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            raise TypeError(
+                f"{name} must be floats, got {leaf.dtype.name}: the likelihood is differentiated "
+                "by them; what is fixed belongs in data or in a closure."
+            )
+        if leaf.dtype != layout.dtype and not leaf.weak_type:
+            raise TypeError(
+                f"{name} is {leaf.dtype.name} where positions and rows are {kind}; a constant "
+                f"inside coefficients has the other type: convert it with .astype('{kind}')."
+            )
+    return Layout(structure, tuple(leaf.shape for leaf in leaves), layout.dtype)
+
+
 def scalar_log_density(
-    name: str, function: Callable[..., Any], layout: Layout, arguments: tuple
+    name: str,
+    function: Callable[..., Any],
+    layout: Layout,
+    arguments: tuple,
+    argument: str = "position",
 ) -> None:
     """Raises unless ``function(*arguments)`` is one number of the posterior's type."""
-    called = "position = " + layout.describe()
+    called = f"{argument} = {layout.describe()}"
     if len(arguments) > 1:
         row = jax.tree.leaves(arguments[1])
         kinds = [f"{leaf.dtype.name}{list(leaf.shape)}" for leaf in row]
@@ -246,7 +297,10 @@ def finite_at_init(posterior: Any, value: Any, gradient: Any) -> None:
             raise ValueError(
                 f"log_prior is {prior} at init; choose an init inside the support of the prior."
             )
-        of_row = lambda row: posterior.log_likelihood(posterior.init, row)  # noqa: E731
+        beta = posterior.coefficients_at(posterior.layout.flatten(posterior.init))
+        if not np.isfinite(beta).all():
+            raise ValueError("coefficients are not finite at init; choose another init.")
+        of_row = lambda row: posterior.likelihood(posterior.init, row)  # noqa: E731
         values = np.asarray(jax.lax.map(of_row, posterior.data, batch_size=1024))
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size == 0:

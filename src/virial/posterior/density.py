@@ -5,6 +5,8 @@ rows; and rows that are arguments are never built into a program as constants.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +25,32 @@ BLOCK_BYTES = 8 * 2**20
 # 2.4 s for a mode at N = 20 000, d = 784; below d = 200 it makes no difference.
 CURVATURE_BYTES = 32 * 2**20
 TANGENTS = 32
+
+
+@dataclass(frozen=True)
+class Composed:
+    """(θ, x) ↦ log_likelihood(coefficients(θ), x): the likelihood as a function of positions.
+
+    Equal where its parts are, so that a program compiled for it is found again.
+    """
+
+    log_likelihood: Callable
+    coefficients: Callable
+
+    def __call__(self, position: Position, row: PyTree[Array]) -> Any:
+        # Under vmap over rows the coefficients, which no row enters, are worked out once.
+        return self.log_likelihood(self.coefficients(position), row)
+
+
+def flat_coefficients(coefficients: Callable, layout: Layout, of_coefficients: Layout) -> Callable:
+    """``coefficients`` as a function from a vector to a vector."""
+
+    def coefficients_at(vector: Float[Array, " d"]) -> Float[Array, " b"]:
+        found = coefficients(layout.unflatten(vector))
+        convert = lambda leaf: jnp.asarray(leaf, layout.dtype)  # noqa: E731
+        return of_coefficients.flatten(jax.tree.map(convert, found))
+
+    return coefficients_at
 
 
 def flat_log_prior(log_prior: Callable, layout: Layout) -> Callable:

@@ -10,13 +10,16 @@ from jaxtyping import Array, Float, PyTree
 
 from virial.posterior import check
 from virial.posterior.density import (
+    Composed,
     Scalar,
+    flat_coefficients,
     flat_log_likelihood,
     flat_log_prior,
     streamed_log_density,
     streamed_value_and_gradient,
 )
 from virial.posterior.layout import Layout, Position
+from virial.posterior.linear import Linear
 from virial.posterior.mode import Mode, find_mode
 
 Row = PyTree[Array]
@@ -26,19 +29,25 @@ Row = PyTree[Array]
 class Posterior:
     r"""A posterior density on data of N rows.
 
-        log π(θ) = log_prior(θ) + Σ_i log_likelihood(θ, x_i),    i = 1 … N.
+        log π(θ) = log_prior(θ) + Σ_i log_likelihood(β, x_i),    i = 1 … N,
 
-    Both functions are ordinary JAX and return a scalar. Positions θ and rows x_i are any
-    pytrees: scalars, vectors, nested dicts, lists and tuples. The rows are data of the
-    compiled programs, never constants in them. A NumPy table is used in place where the
-    platform allows, so do not write to it afterwards.
+    with β = θ, or β = coefficients(θ) where that is given. The functions are ordinary JAX, and
+    densities are scalars. Positions θ and rows x_i are any pytrees: scalars, vectors, nested
+    dicts, lists and tuples. The rows are data of the compiled programs, never constants in them.
+    A NumPy table is used in place where the platform allows, so do not write to it afterwards.
 
     Attributes:
         log_prior: ``log_prior(position)``, a scalar.
-        log_likelihood: ``log_likelihood(position, row)``, a scalar, for one row.
+        log_likelihood: ``log_likelihood(position, row)``, a scalar, for one row; with
+            ``coefficients`` it is ``log_likelihood(coefficients(position), row)``.
         data: The rows: a pytree of arrays with leading axis N.
         init: A position: it fixes the structure, the shapes and the type of all others, and
             chains and the search for the mode start from it.
+        coefficients: ``coefficients(position)``, a pytree of floats that the likelihood takes in
+            place of the position. For models whose rows see numbers that are nonlinear in the
+            position, as in hierarchies (β = scale · z): a `ControlVariate` then acts on these
+            numbers, and the chain rule comes after it.
+        linear: How the likelihood depends on a linear predictor, where it does: `SAGA` needs it.
 
     Raises:
         ValueError: The rows, ``init`` or a value at ``init`` cannot be used; the message says
@@ -63,6 +72,8 @@ class Posterior:
     log_likelihood: Callable[[Any, Any], Any]
     data: PyTree
     init: PyTree
+    coefficients: Callable[[Any], Any] | None = None
+    linear: Linear | None = None
 
     def __post_init__(self):
         data = check.as_rows(self.data)
@@ -72,7 +83,13 @@ class Posterior:
         layout = self.layout
         check.scalar_log_density("log_prior", self.log_prior, layout, (init,))
         row = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), data)
-        check.scalar_log_density("log_likelihood", self.log_likelihood, layout, (init, row))
+        inner, seen = self.coefficient_layout, init
+        if self.coefficients is not None:
+            seen = inner.unflatten(self.coefficients_at(layout.flatten(init)))
+        argument = "position" if self.coefficients is None else "coefficients"
+        check.scalar_log_density(
+            "log_likelihood", self.log_likelihood, inner, (seen, row), argument
+        )
         value, gradient = self._value_and_gradient(init, data)
         check.finite_at_init(self, value, gradient)
 
@@ -84,6 +101,20 @@ class Posterior:
     def layout(self) -> Layout:
         """The structure of a position and its map to a flat vector."""
         return Layout.of(self.init)
+
+    @cached_property
+    def coefficient_layout(self) -> Layout:
+        """The structure of what the likelihood sees of a position: all of it, or coefficients."""
+        if self.coefficients is None:
+            return self.layout
+        return check.as_coefficients(self.coefficients, self.layout, self.init)
+
+    @cached_property
+    def likelihood(self) -> Callable[[Any, Any], Any]:
+        """``log_likelihood`` as a function of (position, row), through the coefficients."""
+        if self.coefficients is None:
+            return self.log_likelihood
+        return Composed(self.log_likelihood, self.coefficients)
 
     @property
     def num_rows(self) -> int:
@@ -182,16 +213,18 @@ class Posterior:
         return flat_log_prior(self.log_prior, self.layout)(vector)
 
     def coefficients_at(self, vector: Float[Array, " d"]) -> Float[Array, " b"]:
-        """What the likelihood sees of a flat position: all of it."""
-        return vector
+        """What the likelihood sees of a flat position: all of it, or its coefficients, flat."""
+        if self.coefficients is None:
+            return vector
+        return flat_coefficients(self.coefficients, self.layout, self.coefficient_layout)(vector)
 
     def log_likelihood_of(self, coefficients: Float[Array, " b"], row: Row) -> Scalar:
         """``log_likelihood`` of one entry of ``data`` at flat coefficients."""
-        return self.log_likelihood_at(coefficients, row)
+        return flat_log_likelihood(self.log_likelihood, self.coefficient_layout)(coefficients, row)
 
     def log_likelihood_at(self, vector: Float[Array, " d"], row: Row) -> Scalar:
         """``log_likelihood`` of one entry of ``data`` at a flat position."""
-        return flat_log_likelihood(self.log_likelihood, self.layout)(vector, row)
+        return flat_log_likelihood(self.likelihood, self.layout)(vector, row)
 
     @cached_property
     def _default_mode(self) -> Mode:
@@ -200,10 +233,8 @@ class Posterior:
 
     @cached_property
     def _log_density(self) -> Callable:
-        return jax.jit(streamed_log_density(self.log_prior, self.log_likelihood, self.layout))
+        return jax.jit(streamed_log_density(self.log_prior, self.likelihood, self.layout))
 
     @cached_property
     def _value_and_gradient(self) -> Callable:
-        return jax.jit(
-            streamed_value_and_gradient(self.log_prior, self.log_likelihood, self.layout)
-        )
+        return jax.jit(streamed_value_and_gradient(self.log_prior, self.likelihood, self.layout))

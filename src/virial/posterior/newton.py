@@ -56,7 +56,7 @@ class Step:
 def evaluator(posterior: "Posterior") -> Callable[..., Point]:
     """A function from a vector to the `Point` there, at the price of one pass over the rows."""
     layout = posterior.layout
-    program = jax.jit(streamed_curvature(posterior.log_prior, posterior.log_likelihood, layout))
+    program = jax.jit(streamed_curvature(posterior.log_prior, posterior.likelihood, layout))
 
     def evaluate(vector) -> Point:
         vector = jnp.asarray(vector, layout.dtype)

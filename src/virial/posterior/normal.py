@@ -10,6 +10,7 @@ from jax import dtypes
 from jaxtyping import Array, ArrayLike, Float
 
 from virial.posterior import check
+from virial.posterior.linear import Linear
 from virial.posterior.model import Posterior
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -55,7 +56,9 @@ def gaussian_mean(
         return constant - 0.5 * jnp.sum(((row - position) / noise) ** 2)
 
     log_prior = normal_log_prior(prior_scale, shape, x.dtype)
-    return Posterior(log_prior, log_likelihood, x, jnp.zeros(shape, x.dtype))
+    # In one dimension the mean is a regression on a column of ones.
+    linear = None if shape else Linear(lambda row: jnp.ones((1,), row.dtype), log_likelihood)
+    return Posterior(log_prior, log_likelihood, x, jnp.zeros(shape, x.dtype), linear=linear)
 
 
 def normal_log_prior(prior_scale: ArrayLike, shape: tuple[int, ...], dtype: Any) -> Callable:

@@ -8,12 +8,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from virial.gradient import Sweep
 from virial.posterior import Posterior
 from virial.run.arguments import Request
 from virial.run.drive import Outcome
 from virial.run.result import Run
 from virial.run.status import Divergence, Status
-from virial.sampler import CompensatedSGLD, ModifiedSGLD, Sampler, largest_hV, size_of_step
+from virial.sampler import (
+    BAOAB,
+    SGHMC,
+    SGNHT,
+    UBU,
+    CompensatedSGLD,
+    ModifiedSGLD,
+    Sampler,
+    largest_hV,
+    size_of_step,
+)
 from virial.sampler.algorithm import position_of
 
 # Above, the curvature at the mode would cost more than it tells.
@@ -33,10 +44,12 @@ def status_of(posterior: Posterior, sampler: Sampler, outcome: Outcome, request:
         return Status(
             "interrupted",
             f"{outcome.steps} of {request.num_steps} steps"
-            f"{still if outcome.steps <= request.burn_in else ''}; "
+            f"{still if outcome.steps <= request.burn_in_steps else ''}; "
             "sample(..., resume=run) goes on from here",
         )
-    return Status("finished", f"{outcome.steps} steps")
+    reach, symbols = sweep_reach(posterior, sampler)
+    swept = f"; over a sweep {symbols} = {reach:.2g}" if np.isfinite(reach) else ""
+    return Status("finished", f"{outcome.steps} steps{swept}")
 
 
 def _advice(posterior: Posterior, sampler: Sampler, where: Divergence) -> str:
@@ -72,6 +85,27 @@ def stability_limit(posterior: Posterior, sampler: Sampler) -> float:
     return float(2 / np.linalg.eigvalsh(L.T @ A @ L)[-1])
 
 
+def sweep_reach(posterior: Posterior, sampler: Sampler) -> tuple[float, str]:
+    r"""How far a chain moves in a sweep of R batches, in units of its fastest direction's memory.
+
+    R h λ_max(Lᵀ A L) at the mode, A = −½ ∇² log π, for θ' = θ + (h/2) LLᵀĝ + …: what a batch did
+    at the sweep's beginning has faded by the factor exp of minus that at its end, and can no longer
+    be made good. A kinetic chain turns by h √λ_max(LᵀHL), H = 2A, at a step. NaN without sweeps, or
+    where no mode is found.
+    """
+    gradient = sampler.gradient
+    if not isinstance(gradient, Sweep) or posterior.num_dimensions > _MOST_DIMENSIONS:
+        return float("nan"), ""
+    try:
+        A = 2 / stability_limit(posterior, sampler)
+    except (ValueError, ArithmeticError):
+        return float("nan"), ""
+    duration = gradient.num_batches(posterior.num_rows) * size_of_step(sampler.step_size, 0)
+    if isinstance(sampler, BAOAB | UBU | SGHMC | SGNHT):
+        return float(duration * (2 * A) ** 0.5), "R·h·√λ_max(H)"
+    return float(duration * A), "R·h·λ_max(A)"
+
+
 def warn(run: Run, posterior: Posterior, sampler: Sampler) -> None:
     """Warns the caller of `sample` of a divergence, or of a correction grown too large."""
     if not run.status.ok:
@@ -83,7 +117,14 @@ def warn(run: Run, posterior: Posterior, sampler: Sampler) -> None:
 
 
 def _caution(run: Run, posterior: Posterior, sampler: Sampler) -> str:
-    """What to tell where the gradient's noise was more than its correction can deal with."""
+    """What to tell where the gradient's noise was more than the method can deal with."""
+    reach, symbols = sweep_reach(posterior, sampler)
+    if reach > 1:
+        return (
+            f"over a sweep {symbols} = {reach:.2g} at the mode: above 1 a batch's error fades "
+            "before the rest of the sweep can make it good, and positions at its end are little "
+            "better than with Minibatch; take a smaller step or a larger batch"
+        )
     if not isinstance(sampler, ModifiedSGLD | CompensatedSGLD):
         return ""
     largest = _largest_hV(run, posterior, sampler)

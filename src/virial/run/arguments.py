@@ -36,6 +36,17 @@ class Request:
     shapes: dict[str, tuple[int, ...]]
     moments: Moments
     cores: int | None
+    stride: int = 1
+
+    @property
+    def burn_in_steps(self) -> int:
+        """The step of the first recorded position that counts."""
+        return -(-self.burn_in // self.stride) * self.stride
+
+    @property
+    def keep_steps(self) -> int | None:
+        """Steps from one kept draw to the next."""
+        return None if self.keep_every is None else self.keep_every * self.stride
 
 
 def check(
@@ -72,19 +83,11 @@ def check(
         asked = {name: _continued(name, value, resume) for name, value in asked.items()}
     num_chains = _whole("num_chains", asked["num_chains"], 1)
     seed = _whole("seed", asked["seed"], 0)
-    burn_in = _whole("burn_in", asked["burn_in"], 0)
-    keep_every, moments = asked["keep_every"], asked["moments"]
+    stride = sampler.gradient.stride(posterior.num_rows)
+    burn_in = _burn_in(asked["burn_in"], num_steps, stride)
+    keep_every, moments = _keep_every(asked["keep_every"], stride), asked["moments"]
     if seed >= 2**64:
         raise ValueError(f"seed must lie in 0…2⁶⁴ − 1, got {seed}")
-    if burn_in >= num_steps:
-        raise ValueError(
-            f"burn_in must lie below num_steps, got burn_in = {burn_in} and "
-            f"num_steps = {num_steps}: nothing would be left to average"
-        )
-    if keep_every is not None:
-        keep_every = _whole("keep_every", keep_every, 1)
-        if keep_every >= 2**31:
-            raise ValueError(f"keep_every must lie below 2³¹ (None keeps none), got {keep_every}")
     if moments not in (None, "full", "diagonal"):
         raise ValueError(f'moments must be "full", "diagonal" or None, got {moments!r}')
     moments = moments or _default_moments(posterior, sampler)
@@ -97,7 +100,7 @@ def check(
     if cores is not None:
         cores = _whole("cores", cores, 1)
     request = Request(
-        num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores
+        num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores, stride
     )
     if resume is not None:
         _check_resume(resume, settings(posterior, sampler, request, 0))
@@ -120,6 +123,7 @@ def settings(
         fingerprint=_fingerprint(posterior, sampler),
         num_rows=posterior.num_rows,
         cost_per_step=cost_per_step,
+        stride=request.stride,
     )
 
 
@@ -152,6 +156,35 @@ def _whole(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ValueError(f"{name} must be {least} or more, got {number}")
     return number
+
+
+def _burn_in(value: Any, num_steps: int, stride: int) -> int:
+    burn_in = _whole("burn_in", value, 0)
+    if burn_in >= num_steps:
+        raise ValueError(
+            f"burn_in must lie below num_steps, got burn_in = {burn_in} and "
+            f"num_steps = {num_steps}: nothing would be left to average"
+        )
+    first = -(-burn_in // stride) * stride
+    if first >= num_steps:
+        raise ValueError(
+            f"num_steps must exceed {first}, the first end of a sweep of {stride} steps after a "
+            f"burn_in of {burn_in}, got {num_steps}: nothing would be left to average"
+        )
+    return burn_in
+
+
+def _keep_every(value: Any, stride: int) -> int | None:
+    if value is None:
+        return None
+    keep_every = _whole("keep_every", value, 1)
+    if keep_every * stride >= 2**31:
+        sweeps = f" sweeps of {stride} steps" if stride > 1 else ""
+        raise ValueError(
+            f"keep_every must lie below {'2³¹' if stride == 1 else 2**31 // stride} "
+            f"(None keeps none), got {keep_every}{sweeps}"
+        )
+    return keep_every
 
 
 def _continued(name: str, value: Any, resume: Run) -> Any:

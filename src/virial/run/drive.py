@@ -32,10 +32,11 @@ class Span:
     Attributes:
         num_steps: where the run ends.
         burn_in: steps that averages and draws leave out.
-        keep_every: distance of kept draws, None to keep none.
+        keep_every: distance of kept draws in steps, None to keep none.
         block_size: S, the steps of a block.
         capacity: the most blocks of a chunk.
         peaks: names of the statistics whose maximum counts.
+        epoch: steps that share the high word of their count, a multiple of the block size.
     """
 
     num_steps: int
@@ -44,6 +45,7 @@ class Span:
     block_size: int
     capacity: int
     peaks: tuple[str, ...]
+    epoch: int = 2**32
 
     @property
     def full_blocks(self) -> int:
@@ -51,8 +53,8 @@ class Span:
         return self.num_steps // self.block_size
 
     def left_in_epoch(self, block: int) -> int:
-        """Blocks to the next multiple of 2³² steps: the high word of a chunk's steps is one."""
-        per_epoch = 2**32 // self.block_size
+        """Blocks to the end of the epoch: the high word of a chunk's steps is one."""
+        per_epoch = self.epoch // self.block_size
         return per_epoch - block % per_epoch
 
     def limits(self, block: int, num_blocks: int) -> Limits:
@@ -60,8 +62,8 @@ class Span:
         first, most = block * self.block_size, num_blocks * self.block_size
         return Limits(
             np.int32(num_blocks),
-            np.uint32(first & 0xFFFFFFFF),
-            np.uint32(first >> 32),
+            np.uint32(first % self.epoch),
+            np.uint32(first // self.epoch),
             np.int32(min(self.num_steps - first, most)),
             np.int32(min(max(self.burn_in - first, 0), most)),
             np.int32((self.burn_in - first) % (self.keep_every or 1)),

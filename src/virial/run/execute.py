@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from virial.gradient import SVRG
 from virial.run.drive import Checkpoint, Chunk, Outcome, Span, drive
 from virial.run.moments import Totals
 from virial.run.program import Limits, Program
@@ -76,7 +77,8 @@ def _moves_without_trace(program: Program) -> bool:
     a pass over all rows in this process is the same as in a worker only if both have one.
     """
     num_rows = program.posterior.num_rows
-    full = program.sampler.gradient.cost(num_rows) == num_rows
+    gradient = program.sampler.gradient
+    full = gradient.cost(num_rows) == num_rows or isinstance(gradient, SVRG)
     alone = jax.default_backend() == "cpu" and len(jax.local_devices()) == 1
     return alone and (not full or _single_thread())
 

@@ -24,15 +24,13 @@ from jaxtyping import Array, PyTree
 from virial.gradient import Drawn, Source
 from virial.gradient.words import fold, standard_normals
 from virial.posterior import Posterior
-from virial.run.gather import Gathered, at, never, put, row_bytes, take
+from virial.run.gather import Gathered, at, never, put, take
 from virial.run.sums import Emitted, Moments, block_sums, weights_of
 from virial.sampler import Emission, Noise, Sampler, size_of_step
 from virial.sampler.algorithm import position_of
 
 # Streams of a chain's key.
 _NORMALS, _ROWS, _START = 1, 2, 3
-# Chains run side by side while their batches stay in the cache.
-_TOGETHER_BYTES = 256 * 1024
 _BUFFER_BYTES = 16 * 2**20
 
 
@@ -41,8 +39,8 @@ class Limits(NamedTuple):
 
     Attributes:
         num_blocks: blocks to run.
-        first_step: low word of the number of the chunk's first step.
-        epoch: high word of it.
+        first_step: number of the chunk's first step within its epoch.
+        epoch: which epoch, of 2³² steps unless strides want fewer.
         length: steps of the chunk that belong to the run.
         burn_in: steps of the chunk that averages leave out.
         phase: distance from the chunk's first step to the next kept draw.
@@ -85,9 +83,10 @@ class Program:
         sampler: how; its numbers are arguments of the program, the rest is fixed.
         prepared: what the sampler's estimator worked out before the run.
         functions: averaged over the run, each from a position to an array.
-        keep_every: distance of kept draws, None to keep none.
+        keep_every: distance of kept draws in steps, None to keep none.
         moments: "full" keeps d × d second moments, "diagonal" their diagonals.
         num_chains: chains that one call runs.
+        width: chains that step side by side; those that fill no group go one after the other.
     """
 
     posterior: Posterior
@@ -97,14 +96,26 @@ class Program:
     keep_every: int | None
     moments: Moments
     num_chains: int
+    width: int = 1
 
     @cached_property
     def block_size(self) -> int:
         """S: 256, halved until the block's random numbers fit in the cache."""
         S, d = 256, self.posterior.num_dimensions
-        while 4 * S * (self._batch_size + (2 + self.sampler.noises) * d) > 2**21 and S > 1:
+        while 4 * S * (self.batch_size + (2 + self.sampler.noises) * d) > 2**21 and S > 1:
             S //= 2
         return S
+
+    @cached_property
+    def stride(self) -> int:
+        """Steps from one recorded position to the next; others enter no average."""
+        return self.sampler.gradient.stride(self.posterior.num_rows)
+
+    @cached_property
+    def epoch(self) -> int:
+        """Steps that share the high word of their count: 2³², or what blocks and strides divide."""
+        unit = math.lcm(self.block_size, self.stride)
+        return 2**32 // unit * unit
 
     @cached_property
     def capacity(self) -> int:
@@ -112,15 +123,6 @@ class Program:
         leaves = jax.tree.leaves(self._block_shapes)
         per_block = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
         return max(1, min(1024, _BUFFER_BYTES // (per_block * self.num_chains)))
-
-    @cached_property
-    def together(self) -> int:
-        """Chains run side by side (1: one after the other)."""
-        if self._batch_size == 0 or not self.sampler.gradient.side_by_side:
-            return 1
-        bytes_of_batch = self._batch_size * row_bytes(self.posterior.data, self.posterior.num_rows)
-        width = min(_TOGETHER_BYTES // bytes_of_batch, self.num_chains)
-        return width if width >= 4 else 1
 
     @cached_property
     def problem(self) -> Problem:
@@ -141,9 +143,15 @@ class Program:
         def one(pair: tuple[PyTree, Array]) -> tuple[PyTree, dict[str, Array]]:
             return self._run_chain(problem, *pair, limits)
 
-        if self.together == 1:
-            return lax.map(one, (states, keys))
-        return lax.map(one, (states, keys), batch_size=self.together)
+        chains, whole = (states, keys), self.num_chains - self.num_chains % self.width
+        if self.width == 1 or whole == 0:
+            return lax.map(one, chains)
+        groups = jax.tree.map(lambda leaf: leaf[:whole], chains)
+        done = lax.map(one, groups, batch_size=self.width)
+        if whole == self.num_chains:
+            return done
+        rest = lax.map(one, jax.tree.map(lambda leaf: leaf[whole:], chains))
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts), done, rest)
 
     def _init_chain(self, problem: Problem, key: Array, position: Array) -> ChainState:
         sampler, source = problem.sampler, self._source(problem)
@@ -197,7 +205,10 @@ class Program:
         emitted = self._unpack(start, out)
         steps = jnp.arange(S, dtype=jnp.int32)
         ran = steps < length
-        weights = weights_of(h, ran, steps >= limits.burn_in - offset, dtype)
+        counted = steps >= limits.burn_in - offset
+        if self.stride > 1:
+            counted &= (first_step + steps.astype(jnp.uint32)) % np.uint32(self.stride) == 0
+        weights = weights_of(h, ran & counted, dtype)
         functions = {
             name: lambda vector, f=f: jnp.asarray(f(self.posterior.unflatten(vector)))
             for name, f in self.functions.items()
@@ -218,7 +229,7 @@ class Program:
         """h of each step of a block under a schedule, else the one h of all."""
         dtype = self.posterior.dtype
         k = first_step + jnp.arange(self.block_size, dtype=jnp.uint32)
-        k = limits.epoch.astype(dtype) * 2.0**32 + k.astype(dtype)
+        k = limits.epoch.astype(dtype) * float(self.epoch) + k.astype(dtype)
         return size_of_step(sampler.step_size, k)
 
     def _steps(
@@ -240,7 +251,7 @@ class Program:
             h_i = at(h, i) if jnp.ndim(h) else h
             state, emission = self._step(problem, state, rows, mine, noise_i, h_i)
             out = put(out, _pack(emission), i)
-            if self.together > 1:  # a count that depends on the chain could not steer one loop
+            if self.width > 1:  # a count that depends on the chain could not steer one loop
                 return i + 1, state, out
             # XLA would count first and keep a copy of i for all else, one kernel too many for
             # its fast executor (8 at most; +0.3 µs a step above): let the count wait for `out`.
@@ -283,7 +294,7 @@ class Program:
         return gradient.draw(problem.prepared, key, first_step, num_steps, N)
 
     @cached_property
-    def _batch_size(self) -> int:
+    def batch_size(self) -> int:
         """Rows drawn for a step: 0 where all rows are used."""
         key = jax.ShapeDtypeStruct((2,), jnp.uint32)
         drawn = jax.eval_shape(

@@ -26,13 +26,14 @@ class Settings:
         num_chains: chains.
         num_steps: steps asked for.
         burn_in: steps left out of averages and draws.
-        keep_every: distance of kept draws, None for none.
+        keep_every: distance of kept draws in recorded positions, None for none.
         moments: "full" or "diagonal" second moments.
         functions: the averaged functions' names and shapes.
         sampler: the sampler in words.
         fingerprint: a checksum of sampler, rows and structure, compared on resumption.
         num_rows: N.
         cost_per_step: row gradients of one step of one chain, on average.
+        stride: steps from one recorded position to the next, 1 but for sweeps.
     """
 
     seed: int
@@ -46,15 +47,16 @@ class Settings:
     fingerprint: str
     num_rows: int
     cost_per_step: float
+    stride: int = 1
 
 
 @dataclass(frozen=True, repr=False)
 class Run:
     """The result of `sample`: means, standard deviations, draws, cost and status.
 
-    Averages run over θ_k for k = burn_in … num_steps − 1, the positions before each step, and
-    are weighted by h_k under decreasing steps. They are exact sums over all those positions in
-    float64, not over the kept draws.
+    Averages run over θ_k for k = burn_in … num_steps − 1, the positions before each step (with
+    `Sweep`, of those k that begin a sweep), and are weighted by h_k under decreasing steps. They
+    are exact sums over all those positions in float64, not over the kept draws.
 
     Attributes:
         settings: what was asked for.

@@ -17,6 +17,7 @@ from virial.posterior import Posterior
 from virial.run import arguments
 from virial.run.advice import status_of, warn
 from virial.run.arguments import Request
+from virial.run.company import in_company
 from virial.run.drive import Checkpoint, Outcome, Span
 from virial.run.execute import execute
 from virial.run.interrupt import interruptible
@@ -58,9 +59,9 @@ def sample(
         seed: 0 … 2⁶⁴ − 1.
         init: where chains start: a position for all, or one for each with leading axis chain;
             `posterior.init` unless given.
-        burn_in: steps left out of averages and draws.
-        keep_every: distance of kept draws; None keeps none, so that memory does not grow with
-            the run.
+        burn_in: steps left out of averages and draws; with `Sweep`, up to the end of one.
+        keep_every: distance of kept draws, in recorded positions: steps, or sweeps with `Sweep`;
+            None keeps none, so that memory does not grow with the run.
         functions: names and functions of the position whose time averages to keep.
         moments: "full" keeps the d × d second moments of positions and gradients, "diagonal"
             their diagonals; full up to d = 64, or a quarter of the batch, unless given.
@@ -93,6 +94,7 @@ def sample(
     keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
     with interruptible() as stop, _screen(progress, program, request, resume) as screen:
         start = _begin(program, keys, init, request, resume)
+        program = in_company(program, keys, start.states)
         outcome = execute(
             program, _span(program, request), keys, start, request.cores, screen, stop
         )
@@ -109,7 +111,7 @@ def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Progra
         replace(sampler, preconditioner=fitted),
         sampler.gradient.prepare(posterior),
         request.functions,
-        request.keep_every,
+        request.keep_steps,
         request.moments,
         request.num_chains,
     )
@@ -118,11 +120,12 @@ def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Progra
 def _span(program: Program, request: Request) -> Span:
     return Span(
         request.num_steps,
-        request.burn_in,
-        request.keep_every,
+        request.burn_in_steps,
+        request.keep_steps,
         program.block_size,
         program.capacity,
         tuple(name for name, how in program.sampler.statistics.items() if how == "max"),
+        program.epoch,
     )
 
 

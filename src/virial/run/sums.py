@@ -30,9 +30,9 @@ class Emitted(NamedTuple):
     statistics: dict[str, Float[Array, " S"]]
 
 
-def weights_of(h: Any, ran: Array, after_burn_in: Array, dtype: Any) -> Float[Array, " S"]:
-    """The weight of each step in averages: 1, or h under a schedule; 0 outside the run."""
-    counts = (ran & after_burn_in).astype(dtype)
+def weights_of(h: Any, counted: Array, dtype: Any) -> Float[Array, " S"]:
+    """The weight of each step in averages: 1, or h under a schedule; 0 where it does not count."""
+    counts = counted.astype(dtype)
     return counts * h if jnp.ndim(h) else counts
 
 

@@ -6,6 +6,7 @@ is small enough, which is measured after a run.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -13,7 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from virial.gradient import Estimator, FullBatch, Minibatch, check_estimator, gradient_noise
+from virial.gradient import (
+    ControlVariate,
+    Estimator,
+    FullBatch,
+    Minibatch,
+    check_estimator,
+    gradient_noise,
+)
 from virial.posterior import Posterior
 from virial.sampler.preconditioner import Preconditioner
 from virial.sampler.schedule import StepSize, size_of_step
@@ -40,6 +48,12 @@ class Correcting(Protocol):
 def check_covariance(covariance: Any, gradient: Any) -> None:
     """Raises where V can be had neither from a function nor from the batches of `gradient`."""
     check_estimator(gradient)
+    if not gradient.independent:
+        raise ValueError(
+            "gradient must draw batches that do not depend on the position, for its noise to be "
+            f"corrected for, got {gradient!r}: the batches of a sweep make each other's errors "
+            "good. Use SGLD or a kinetic sampler with it, or Minibatch here"
+        )
     if callable(covariance):
         return
     if not (isinstance(covariance, str) and covariance == "estimated"):
@@ -49,7 +63,7 @@ def check_covariance(covariance: Any, gradient: Any) -> None:
         )
     if isinstance(gradient, FullBatch):
         raise ValueError("a full gradient has no noise to modify for: use Euler(step_size)")
-    if gradient.cost(2) < 2:
+    if getattr(gradient, "batch_size", 2) < 2:
         raise ValueError(
             "batch_size must be at least 2 to estimate the gradient noise from a batch, "
             "got 1; or pass the exact matrix as covariance=function"
@@ -62,7 +76,8 @@ def largest_hV(
     """The largest eigenvalue of h Lᵀ V L at some flat positions, for the first step's h.
 
     V is measured from up to 10 000 + 20 d rows, so that its eigenvalues stand out of the noise;
-    more than 1024 coordinates are too many for that, and give NaN.
+    more than 1024 coordinates are too many for that, and give NaN, as do gradients whose noise
+    depends on more than the position.
 
     Example:
         >>> import virial as vr, numpy as np
@@ -71,7 +86,8 @@ def largest_hV(
         array([0.917])
     """
     N, d = posterior.num_rows, posterior.num_dimensions
-    if d > _MOST_COORDINATES:
+    known = callable(sampler.covariance) or isinstance(sampler.gradient, Minibatch | ControlVariate)
+    if d > _MOST_COORDINATES or not known:
         return np.full(len(positions), np.nan)
     h = size_of_step(sampler.step_size, 0)
     Lt = np.asarray(sampler.preconditioner.shape(jnp.eye(d, dtype=posterior.dtype)), float)
@@ -86,10 +102,11 @@ def _noise(
     if callable(sampler.covariance):
         return np.asarray(sampler.covariance(vector), float)
     position, N, gradient = posterior.unflatten(vector), posterior.num_rows, sampler.gradient
-    assert isinstance(gradient, Minibatch)
+    assert isinstance(gradient, Minibatch | ControlVariate)
     if num_rows == N:
         return gradient_noise(posterior, gradient, position)
     # A larger batch tells the spread of the rows better; its noise is then scaled to n.
-    n, replace = gradient.batch_size, gradient.replace
-    pooled = gradient_noise(posterior, Minibatch(num_rows, replace=True), position, seed=0)
-    return pooled * (num_rows / n) * (1 if replace else (N - n) / N)
+    n = gradient.batch_size
+    larger = dataclasses.replace(gradient, batch_size=num_rows, replace=True)
+    pooled = gradient_noise(posterior, larger, position, seed=0)
+    return pooled * (num_rows / n) * (1 if gradient.replace else (N - n) / N)

@@ -81,7 +81,7 @@ class SGHMC:
             )
         if estimated and isinstance(self.gradient, FullBatch):
             raise ValueError("a full gradient has no noise to subtract: leave covariance out")
-        if estimated and self.gradient.cost(2) < 2:
+        if estimated and getattr(self.gradient, "batch_size", 2) < 2:
             raise ValueError(
                 "batch_size must be at least 2 to estimate the gradient noise from a batch, "
                 "got 1; or pass the exact matrix as covariance=function"
