@@ -99,6 +99,7 @@ CASES = [
     # Rows differ by a constant in their gradients: about a centre nothing is left of the noise.
     Case("control variate", vr.SGLD(H, vr.ControlVariate(6)), "euler"),
     Case("control variate leverage", vr.SGLD(H, vr.ControlVariate(6, weights="leverage")), "euler"),
+    Case("svrg", vr.SGLD(H, vr.SVRG(6, refresh_every=9)), "euler"),
     Case("leverage", vr.SGLD(H, vr.Minibatch(6, weights="leverage")), "weighted"),
     Case("leimkuhler matthews", vr.LeimkuhlerMatthews(H, WOR), "leimkuhler_matthews"),
     Case("leimkuhler matthews full", vr.LeimkuhlerMatthews(H, FULL), "leimkuhler_matthews"),

@@ -10,7 +10,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("name", ["samplers", "samplers-kinetic", "gradients"])
+@pytest.mark.parametrize(
+    "name", ["samplers", "samplers-kinetic", "gradients", "gradients-variance-reduction"]
+)
 def test_every_example_on_the_page(name: str) -> None:
     page = ROOT / "docs" / f"{name}.md"
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

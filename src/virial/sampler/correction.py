@@ -48,12 +48,7 @@ class Correcting(Protocol):
 def check_covariance(covariance: Any, gradient: Any) -> None:
     """Raises where V can be had neither from a function nor from the batches of `gradient`."""
     check_estimator(gradient)
-    if not gradient.independent:
-        raise ValueError(
-            "gradient must draw batches that do not depend on the position, for its noise to be "
-            f"corrected for, got {gradient!r}: the batches of a sweep make each other's errors "
-            "good. Use SGLD or a kinetic sampler with it, or Minibatch here"
-        )
+    check_independent(gradient)
     if callable(covariance):
         return
     if not (isinstance(covariance, str) and covariance == "estimated"):
@@ -67,6 +62,16 @@ def check_covariance(covariance: Any, gradient: Any) -> None:
         raise ValueError(
             "batch_size must be at least 2 to estimate the gradient noise from a batch, "
             "got 1; or pass the exact matrix as covariance=function"
+        )
+
+
+def check_independent(gradient: Estimator) -> None:
+    """Raises where batches depend on the position: their noise is then not for correcting."""
+    if not gradient.independent:
+        raise ValueError(
+            "gradient must draw batches that do not depend on the position, for its noise to be "
+            f"corrected for, got {gradient!r}: the batches of a sweep make each other's errors "
+            "good. Use SGLD or a kinetic sampler with it, or Minibatch here"
         )
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, FullBatch, check_estimator
 from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.correction import check_independent
 from virial.sampler.kinetic import KineticState, check_constant_step, positive_rate, start
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 
@@ -79,6 +80,8 @@ class SGHMC:
                 'covariance must be None, "estimated" or a function from the flat position to '
                 f"the exact matrix Cov f̂, got {self.covariance!r}"
             )
+        if self.covariance is not None:
+            check_independent(self.gradient)
         if estimated and isinstance(self.gradient, FullBatch):
             raise ValueError("a full gradient has no noise to subtract: leave covariance out")
         if estimated and getattr(self.gradient, "batch_size", 2) < 2:
