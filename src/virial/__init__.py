@@ -1,7 +1,7 @@
 """Bayesian sampling on minibatches that says how wrong its answer is."""
 
 from virial import theory
-from virial.forecast import Conditions, Prediction, conditions, predict
+from virial.forecast import Conditions, Plan, Prediction, conditions, plan, predict
 from virial.gradient import SAGA, SVRG, ControlVariate, FullBatch, Minibatch, Sweep, gradient_noise
 from virial.posterior import (
     Linear,
@@ -50,6 +50,7 @@ __all__ = [
     "Minibatch",
     "Mode",
     "ModifiedSGLD",
+    "Plan",
     "PolynomialDecay",
     "Posterior",
     "Prediction",
@@ -63,6 +64,7 @@ __all__ = [
     "linear_regression",
     "load",
     "logistic_regression",
+    "plan",
     "poisson_regression",
     "predict",
     "robust_regression",
