@@ -1,0 +1,1 @@
+"""How wrong a finished run is: standard errors, measured bias, and its repair."""
