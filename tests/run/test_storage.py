@@ -83,7 +83,7 @@ def test_the_file_opens_without_virial_and_without_pickle(run, tmp_path):
         draws = np.load(io.BytesIO(archive.read("draws.npy")), allow_pickle=False)
         for name in archive.namelist():
             assert name == "run.json" or name.endswith(".npy")
-    assert header["format"] == "virial run 1"
+    assert header["format"] == "virial run 2"
     assert np.array_equal(draws[..., 0], run.draws)
 
 
@@ -134,8 +134,8 @@ def test_objects_are_never_unpickled(run, tmp_path):
 
 def test_another_format_is_named(run, tmp_path):
     run.save(tmp_path / "run")
-    path = rewritten(tmp_path / "run", lambda old: old.replace(b"virial run 1", b"virial run 0"))
-    with pytest.raises(ValueError, match="has the format 'virial run 0', this version of virial"):
+    path = rewritten(tmp_path / "run", lambda old: old.replace(b"virial run 2", b"virial run 1"))
+    with pytest.raises(ValueError, match="has the format 'virial run 1', this version of virial"):
         vr.load(path)
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from virial.posterior import Posterior
+from virial.run.observe import Observer
 from virial.run.result import Run, Settings
 from virial.run.sums import Moments
 from virial.sampler import Sampler
@@ -37,6 +38,7 @@ class Request:
     moments: Moments
     cores: int | None
     stride: int = 1
+    observer: Observer | None = None
 
     @property
     def burn_in_steps(self) -> int:
@@ -62,6 +64,7 @@ def check(
     cores: Any,
     init: Any,
     resume: Run | None,
+    observer: Observer | None = None,
 ) -> Request:
     """Fills in what was not said, refuses what cannot be done."""
     if not isinstance(posterior, Posterior):
@@ -100,8 +103,9 @@ def check(
     if cores is not None:
         cores = _whole("cores", cores, 1)
     request = Request(
-        num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores, stride
-    )
+        num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores, stride,
+        observer if moments == "full" else None,
+    )  # fmt: skip
     if resume is not None:
         _check_resume(resume, settings(posterior, sampler, request, 0))
     return request
@@ -124,6 +128,7 @@ def settings(
         num_rows=posterior.num_rows,
         cost_per_step=cost_per_step,
         stride=request.stride,
+        observed=request.observer is not None,
     )
 
 
@@ -252,6 +257,8 @@ def _check_resume(resume: Run, new: Settings) -> None:
             "resume must come from the same rows, structure and sampler; it was made with "
             f"{old.sampler}, asked for is {new.sampler}"
         )
+    if new.observed != old.observed:
+        raise ValueError("an observer can neither join nor leave when resuming")
     if new.functions != old.functions:
         raise ValueError(
             "functions cannot change when resuming, and must be passed again: the run averages "

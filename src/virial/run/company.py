@@ -16,7 +16,8 @@ import jax
 import numpy as np
 
 from virial.run.gather import row_bytes
-from virial.run.program import Limits, Program
+from virial.run.problem import Limits
+from virial.run.program import Program
 
 _WIDTH = 32
 _BATCH_BYTES = 4 * 2**10

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from virial.run.moments import Totals
-from virial.run.program import Limits
+from virial.run.problem import Limits
 from virial.run.status import Divergence
 
 # A chunk takes long enough that the 0.1 ms of a call are nothing, and no longer than a person

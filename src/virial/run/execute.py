@@ -14,7 +14,8 @@ import numpy as np
 from virial.gradient import SVRG
 from virial.run.drive import Checkpoint, Chunk, Outcome, Span, drive
 from virial.run.moments import Totals
-from virial.run.program import Limits, Program
+from virial.run.problem import Limits
+from virial.run.program import Program
 from virial.run.progress import Display
 from virial.run.workers import run_in_workers
 
@@ -106,7 +107,7 @@ def on_devices(program: Program, keys: np.ndarray) -> Chunk:
     """The compiled chunk on all local devices, the chains dealt out among them."""
     devices = jax.local_devices()[: len(keys)]
     if len(devices) == 1:
-        compiled, problem = jax.jit(program.chunk), program.problem
+        compiled, problem = program.compiled, program.problem
         return lambda states, limits: compiled(problem, keys, states, limits)
     parts = np.array_split(np.arange(len(keys)), len(devices))
     compiled = {len(part): jax.jit(replace(program, num_chains=len(part)).chunk) for part in parts}

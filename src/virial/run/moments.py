@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from virial.run.stretches import Stretches
+
 _MAX_GROUPS = 64
+# Of these, and of what an observer adds up, sums over stretches of time are kept too.
+_DETAILS = ("weight", "mean", "second", "at", "at_second", "gradient", "cross")
+OBSERVED = "observed "
 
 
 @dataclass
@@ -24,12 +29,16 @@ class Totals:
         weight = Σ w,  mean = Σ w (m − c),  second = Σ [M + w (m − c)(m − c)ᵀ],
 
     and likewise for the gradient and its product with the position, by the blocks' covariances.
+    `groups` and `details` hold some of them by stretches of time; `num_chains` are those of the
+    whole run, where these are some of its chains (0: these are all).
     """
 
     origin: np.ndarray
     sums: dict[str, np.ndarray] = field(default_factory=dict)
     peaks: dict[str, np.ndarray] = field(default_factory=dict)
     groups: TimeGroups | None = None
+    details: Stretches | None = None
+    num_chains: int = 0
 
     def add(self, first_block: int, blocks: dict[str, np.ndarray], peaks: tuple[str, ...]) -> None:
         """Adds blocks first_block, first_block + 1, … of every chain: axes (chain, block, …)."""
@@ -38,6 +47,7 @@ class Totals:
             self._add(first_block, blocks, peaks)
 
     def _add(self, first_block: int, blocks: dict[str, np.ndarray], peaks: tuple[str, ...]) -> None:
+        observed = {name: blocks[name] for name in blocks if name.startswith(OBSERVED)}
         terms = self._terms(blocks)
         for name, term in terms.items():
             before = self.sums.get(name)
@@ -54,6 +64,10 @@ class Totals:
         second = terms["second"]
         square = second if second.ndim == 3 else np.einsum("cbii->cbi", second)
         self.groups.add(first_block, terms["weight"], terms["mean"], square)
+        details = {name: terms[name] for name in _DETAILS if name in terms} | observed
+        if self.details is None:
+            self.details = Stretches.of(details, self.num_chains or len(self.origin))
+        self.details.add(first_block, details)
 
     def _terms(self, blocks: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         w = blocks["weight"].astype(np.float64)
@@ -69,6 +83,7 @@ class Totals:
             if "at" in blocks:
                 at = blocks["at"].astype(np.float64) - self.origin[:, None]
                 terms["at"] = w1 * at
+                terms["at_second"] = blocks["at_second"] + _outer(w, at, at, full)
             terms["cross"] = blocks["cross"] + _outer(w, at, g, full)
             terms["gradient_second"] = blocks["gradient_second"] + w1 * g**2
         for name, values in blocks.items():
@@ -88,6 +103,8 @@ class Totals:
             {name: values[chains] for name, values in self.sums.items()},
             {name: values[chains] for name, values in self.peaks.items()},
             self.groups and self.groups.replaced(self.groups.table[:, chains]),
+            self.details and self.details.select(chains),
+            self.num_chains or len(self.origin),
         )
 
     @staticmethod
@@ -102,6 +119,7 @@ class Totals:
             {k: np.concatenate([part.sums[k] for part in parts]) for k in parts[0].sums},
             {k: np.concatenate([part.peaks[k] for part in parts]) for k in parts[0].peaks},
             groups[0].replaced(np.concatenate(tables, axis=1)) if alike else None,
+            Stretches.join([part.details for part in parts]),
         )
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,53 +25,18 @@ from virial.gradient import Drawn, Source
 from virial.gradient.words import fold, standard_normals
 from virial.posterior import Posterior
 from virial.run.gather import Gathered, at, never, put, take
+from virial.run.moments import OBSERVED
+from virial.run.observe import Observer
+from virial.run.problem import ChainState, Frame, Limits, Problem
 from virial.run.sums import Emitted, Moments, block_sums, weights_of
 from virial.sampler import Emission, Noise, Sampler, size_of_step
-from virial.sampler.algorithm import position_of
 
 # Streams of a chain's key.
 _NORMALS, _ROWS, _START = 1, 2, 3
 _BUFFER_BYTES = 16 * 2**20
-
-
-class Limits(NamedTuple):
-    """Where a chunk stands; numbers, so that no new value compiles anything.
-
-    Attributes:
-        num_blocks: blocks to run.
-        first_step: number of the chunk's first step within its epoch.
-        epoch: which epoch, of 2³² steps unless strides want fewer.
-        length: steps of the chunk that belong to the run.
-        burn_in: steps of the chunk that averages leave out.
-        phase: distance from the chunk's first step to the next kept draw.
-    """
-
-    num_blocks: Any
-    first_step: Any
-    epoch: Any
-    length: Any
-    burn_in: Any
-    phase: Any
-
-
-class Problem(NamedTuple):
-    """The arguments of the program that stay the same throughout a run."""
-
-    sampler: Sampler
-    prepared: PyTree
-    data: PyTree
-
-
-class ChainState(NamedTuple):
-    """The states of one chain's sampler and of its gradient estimator."""
-
-    sampler: PyTree
-    estimator: PyTree
-
-    @property
-    def position(self) -> Array:
-        """Where the chain is."""
-        return position_of(self.sampler)
+# Row gradients times coordinates of a block, about a millisecond: what it costs to begin one, some
+# 4 µs, is nothing beside it.
+_BLOCK_WORK = 2**21
 
 
 @dataclass(frozen=True)
@@ -87,6 +52,8 @@ class Program:
         moments: "full" keeps d × d second moments, "diagonal" their diagonals.
         num_chains: chains that one call runs.
         width: chains that step side by side; those that fill no group go one after the other.
+        observer: keeps sums of features beside the moments; None for no one.
+        frame: what it was fitted to; None while it does not look.
     """
 
     posterior: Posterior
@@ -97,12 +64,21 @@ class Program:
     moments: Moments
     num_chains: int
     width: int = 1
+    observer: Observer | None = None
+    frame: PyTree = None
 
     @cached_property
     def block_size(self) -> int:
-        """S: 256, halved until the block's random numbers fit in the cache."""
+        """S: 256, halved until the block's random numbers fit in the cache.
+
+        And halved to 16 at most where steps are so dear that a run may have few of them: blocks
+        are the grains of which sums, standard errors and interruptions are made.
+        """
         S, d = 256, self.posterior.num_dimensions
         while 4 * S * (self.batch_size + (2 + self.sampler.noises) * d) > 2**21 and S > 1:
+            S //= 2
+        work = self.sampler.gradient.cost(self.posterior.num_rows) * d
+        while S * work > _BLOCK_WORK and S > 16:
             S //= 2
         return S
 
@@ -129,7 +105,22 @@ class Program:
         """Sampler, preparations and rows."""
         dtype = self.posterior.dtype
         sampler = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), self.sampler)
-        return Problem(sampler, self.prepared, self.posterior.data)
+        frame = self.frame
+        if self.observer is not None and frame is None:
+            frame = self.observer.blank(self.posterior.num_dimensions, dtype)
+        looks = np.asarray(self.frame is not None)
+        return Problem(sampler, self.prepared, self.posterior.data, Frame(looks, frame))
+
+    @cached_property
+    def compiled(self) -> Callable[..., tuple[PyTree, dict[str, Array]]]:
+        """`chunk`, compiled."""
+        return jax.jit(self.chunk)
+
+    def looking_from(self, frame: PyTree) -> Program:
+        """The program whose observer looks; nothing is compiled anew."""
+        program = replace(self, frame=frame)
+        program.__dict__["compiled"] = self.compiled
+        return program
 
     def init(self, problem: Problem, keys: Array, positions: Array) -> PyTree:
         """The states of all chains at their first positions."""
@@ -215,6 +206,8 @@ class Program:
         }
         statistics, moments = self.sampler.statistics, self.moments
         sums = block_sums(emitted, weights, ran, functions, statistics, moments)
+        if self.observer is not None:
+            sums |= self._observed(problem.frame, emitted, weights, functions)
         if self.keep_every is not None:
             kept = (limits.phase - offset) % self.keep_every
             kept = kept + self.keep_every * jnp.arange(
@@ -224,6 +217,24 @@ class Program:
             theta = emitted.positions
             sums["draws"] = theta if everything else theta[jnp.minimum(kept, S - 1)]
         return state, sums
+
+    def _observed(
+        self, frame: Frame, emitted: Emitted, weights: Array, functions: Mapping[str, Callable]
+    ) -> dict[str, Array]:
+        """What the observer adds up; zeros, at no cost, while it does not look."""
+        observer, at, gradients = self.observer, emitted.at, emitted.gradients
+        assert observer is not None
+        assert gradients is not None
+
+        def look() -> dict[str, Array]:
+            values = [jax.vmap(f)(at).reshape(len(at), -1) for f in functions.values()]
+            none = jnp.zeros((len(at), 0), at.dtype)
+            columns = jnp.concatenate([none, *values], axis=1).astype(at.dtype)
+            return observer.sums(frame.fitted, at, gradients, columns, weights)
+
+        blank = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), jax.eval_shape(look))
+        sums = lax.cond(frame.looks, look, lambda: blank)
+        return {OBSERVED + name: values for name, values in sums.items()}
 
     def _step_sizes(self, sampler: Sampler, limits: Limits, first_step: Array) -> Any:
         """h of each step of a block under a schedule, else the one h of all."""

@@ -34,6 +34,7 @@ class Settings:
         num_rows: N.
         cost_per_step: row gradients of one step of one chain, on average.
         stride: steps from one recorded position to the next, 1 but for sweeps.
+        observed: whether sums for `audit` were to be kept beside the moments.
     """
 
     seed: int
@@ -48,6 +49,7 @@ class Settings:
     num_rows: int
     cost_per_step: float
     stride: int = 1
+    observed: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +84,7 @@ class Run:
     totals: Totals = field(repr=False)
     kept: np.ndarray | None = field(repr=False)
     checkpoint: Checkpoint = field(repr=False)
+    frame: list[np.ndarray] | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> PyTree[Float[np.ndarray, ...]]:

@@ -22,6 +22,8 @@ from virial.run.drive import Checkpoint, Outcome, Span
 from virial.run.execute import execute
 from virial.run.interrupt import interruptible
 from virial.run.moments import Totals
+from virial.run.observe import Observer
+from virial.run.pilot import run_observed
 from virial.run.program import Program
 from virial.run.progress import Display, display
 from virial.run.result import Run
@@ -45,6 +47,7 @@ def sample(
     cores: int | None = None,
     progress: bool = True,
     resume: Run | None = None,
+    observer: Observer | None = None,
 ) -> Run:
     r"""Runs Markov chains on a posterior and returns their averages and draws.
 
@@ -69,6 +72,7 @@ def sample(
         progress: show a bar where there is a terminal.
         resume: a run, perhaps loaded from a file, to go on with as if it had never stopped;
             seed, chains, burn-in and what is kept are then the run's.
+        observer: keeps sums of features fitted to the chains, for `audit`.
 
     Returns:
         A `Run`; its status tells whether it finished, was interrupted or diverged.
@@ -88,18 +92,21 @@ def sample(
     began = time.perf_counter()
     request = arguments.check(
         posterior, sampler, num_steps, num_chains, seed, burn_in, keep_every, functions, moments,
-        cores, init, resume,
+        cores, init, resume, observer,
     )  # fmt: skip
     program = _program(posterior, sampler, request)
     keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
     with interruptible() as stop, _screen(progress, program, request, resume) as screen:
         start = _begin(program, keys, init, request, resume)
         program = in_company(program, keys, start.states)
-        outcome = execute(
-            program, _span(program, request), keys, start, request.cores, screen, stop
-        )
+
+        def go(program: Program, span: Span, start: Checkpoint) -> Outcome:
+            return execute(program, span, keys, start, request.cores, screen, stop)
+
+        frame = None if resume is None else resume.frame
+        outcome, frame = run_observed(go, program, _span(program, request), start, frame)
     seconds = time.perf_counter() - began + (resume.seconds if resume else 0.0)
-    run = _run(program, request, outcome, seconds)
+    run = _run(program, request, outcome, frame, seconds)
     warn(run, posterior, program.sampler)
     return run
 
@@ -114,6 +121,7 @@ def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Progra
         request.keep_steps,
         request.moments,
         request.num_chains,
+        observer=request.observer,
     )
 
 
@@ -155,7 +163,7 @@ def _begin(
     return Checkpoint(0, states, Totals(origin))
 
 
-def _run(program: Program, request: Request, outcome: Outcome, seconds: float) -> Run:
+def _run(program: Program, request: Request, outcome: Outcome, frame: Any, seconds: float) -> Run:
     posterior, sampler = program.posterior, program.sampler
     kept, bookmark = None, outcome.bookmark
     if request.keep_every is not None:
@@ -174,4 +182,5 @@ def _run(program: Program, request: Request, outcome: Outcome, seconds: float) -
         outcome.end.totals,
         kept,
         bookmark,
+        None if frame is None else [np.asarray(leaf) for leaf in jax.tree.leaves(frame)],
     )

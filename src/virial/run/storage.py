@@ -27,8 +27,9 @@ from virial.run.drive import Checkpoint
 from virial.run.moments import TimeGroups, Totals
 from virial.run.result import Run, Settings
 from virial.run.status import Status
+from virial.run.stretches import Stretches
 
-_FORMAT = "virial run 1"
+_FORMAT = "virial run 2"
 
 
 def save(run: Run, path: Path) -> None:
@@ -40,6 +41,8 @@ def save(run: Run, path: Path) -> None:
     arrays |= _totals_arrays("checkpoint", run.checkpoint.totals)
     for i, leaf in enumerate(jax.tree.leaves(run.checkpoint.states)):
         arrays[f"checkpoint/state/{i}"] = np.asarray(leaf)
+    for i, leaf in enumerate(run.frame or []):
+        arrays[f"frame/{i}"] = leaf
     header = {
         "format": _FORMAT,
         "settings": asdict(run.settings),
@@ -51,6 +54,9 @@ def save(run: Run, path: Path) -> None:
         "kept": sum(draws.shape[1] for draws in run.checkpoint.draws),
         "groups": {"end": _groups_header(run.totals)}
         | {"checkpoint": _groups_header(run.checkpoint.totals)},
+        "details": {"end": _details_header(run.totals)}
+        | {"checkpoint": _details_header(run.checkpoint.totals)},
+        "frame": None if run.frame is None else len(run.frame),
         "position": _encode(run.layout),
     }
     with _replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
@@ -135,20 +141,22 @@ def _run(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
     shapes = {name: tuple(shape) for name, shape in settings.pop("functions").items()}
     kept = arrays.get("draws")
     states = [arrays[f"checkpoint/state/{i}"] for i in range(header["num_states"])]
+    frame = header["frame"]
     return Run(
         Settings(**settings, functions=shapes),
         _decode(header["position"]),
         Status(**header["status"]),
         header["num_steps"],
         header["seconds"],
-        _totals("end", arrays, header["groups"]),
+        _totals("end", arrays, header),
         kept,
         Checkpoint(
             header["block"],
             states,
-            _totals("checkpoint", arrays, header["groups"]),
+            _totals("checkpoint", arrays, header),
             [] if kept is None else [kept[:, : header["kept"]]],
         ),
+        None if frame is None else [arrays[f"frame/{i}"] for i in range(frame)],
     )
 
 
@@ -158,7 +166,16 @@ def _totals_arrays(name: str, totals: Totals) -> dict[str, np.ndarray]:
     arrays |= {f"{name}/peaks/{key}": value for key, value in totals.peaks.items()}
     if totals.groups is not None:
         arrays[f"{name}/groups"] = totals.groups.table
+    if totals.details is not None:
+        arrays |= {f"{name}/details/{key}": value for key, value in totals.details.sums.items()}
     return arrays
+
+
+def _details_header(totals: Totals) -> dict[str, int] | None:
+    details = totals.details
+    if details is None:
+        return None
+    return {"limit": details.limit, "blocks": details.blocks, "used": details.used}
 
 
 def _groups_header(totals: Totals) -> dict[str, int] | None:
@@ -168,16 +185,17 @@ def _groups_header(totals: Totals) -> dict[str, int] | None:
     return {"blocks_per_group": groups.blocks_per_group, "used": groups.used}
 
 
-def _totals(name: str, arrays: dict[str, np.ndarray], groups: dict[str, Any]) -> Totals:
+def _totals(name: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Totals:
     def under(prefix: str) -> dict[str, np.ndarray]:
         return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
-    found = groups[name]
+    groups, details = header["groups"][name], header["details"][name]
     return Totals(
         arrays[f"{name}/origin"],
         under(f"{name}/sums/"),
         under(f"{name}/peaks/"),
-        None if found is None else TimeGroups(arrays[f"{name}/groups"], **found),
+        None if groups is None else TimeGroups(arrays[f"{name}/groups"], **groups),
+        None if details is None else Stretches(sums=under(f"{name}/details/"), **details),
     )
 
 

@@ -65,6 +65,7 @@ def block_sums(
         if emitted.at is not theta:
             sums["at"] = emitted.at[0] + share @ (emitted.at - emitted.at[0])
             centred = emitted.at - sums["at"]
+            sums["at_second"] = product(weights, centred, centred)
         sums["cross"] = product(weights, centred, g)
         sums["gradient_second"] = weights @ (g * g)
     for name, f in functions.items():

@@ -15,7 +15,7 @@ import numpy as np
 
 from virial.run.drive import Checkpoint, Outcome, drive
 from virial.run.moments import Totals
-from virial.run.program import Limits
+from virial.run.problem import Limits
 from virial.run.workers import Job, SharedRows
 
 

@@ -26,7 +26,8 @@ import numpy as np
 
 from virial.run.drive import Checkpoint, Outcome, Span
 from virial.run.moments import Totals
-from virial.run.program import Limits, Program
+from virial.run.problem import Limits
+from virial.run.program import Program
 from virial.run.progress import Display
 
 # Smaller arrays travel with the job.
