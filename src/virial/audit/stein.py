@@ -84,6 +84,13 @@ class Stein:
         }
 
 
+def instruments(frame: Frame, positions: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k p"]:
+    """w of some positions."""
+    z = (positions - frame.centre) @ frame.inverse.T
+    tilt = np.exp(-(z * z) @ frame.tilt)[:, None]
+    return tilt * np.concatenate([np.ones((len(z), 1)), z, z * z - 1], axis=1)
+
+
 class Solution(NamedTuple):
     """What the moment equations give.
 

@@ -94,7 +94,9 @@ class Totals:
 
     def relative_sd_error(self) -> float:
         """The largest relative standard error of a standard deviation; NaN while unknown."""
-        return float("nan") if self.groups is None else self.groups.relative_sd_error()
+        if self.groups is None:
+            return float("nan")
+        return self.groups.about(self.origin - self.origin[:1]).relative_sd_error()
 
     def select(self, chains: np.ndarray) -> Totals:
         """The sums of some of the chains."""
@@ -150,6 +152,16 @@ class TimeGroups:
     def replaced(self, table: np.ndarray) -> TimeGroups:
         """The same stretches of other chains."""
         return TimeGroups(table, self.blocks_per_group, self.used)
+
+    def about(self, e: np.ndarray) -> TimeGroups:
+        """The same stretches with the sums of chain c about a point that lies e_c before its own.
+
+        Each chain's are about its first position: to be put together they need one origin.
+        """
+        weight, total, square = self.table
+        e = e[:, None]
+        moved = [weight, total + weight * e, square + 2 * e * total + weight * e**2]
+        return self.replaced(np.stack(moved))
 
     def add(self, first: int, weight: np.ndarray, total: np.ndarray, square: np.ndarray) -> None:
         """Adds blocks first, first + 1, …; axes (chain, block, coordinate)."""

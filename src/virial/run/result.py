@@ -89,13 +89,12 @@ class Run:
     @property
     def mean(self) -> PyTree[Float[np.ndarray, ...]]:
         """Mean of each coordinate over all chains, a pytree like the position."""
-        return self._unflatten(self._mean)
+        return self.unflatten(self.flat_mean)
 
     @property
     def sd(self) -> PyTree[Float[np.ndarray, ...]]:
         """Standard deviation of each coordinate about that mean, over all chains."""
-        diagonal = np.diagonal(self._second, axis1=0, axis2=1) if self._full else self._second
-        return self._unflatten(np.sqrt(np.maximum(diagonal, 0)))
+        return self.unflatten(self.flat_sd)
 
     @property
     def covariance(self) -> Float[np.ndarray, "d d"]:
@@ -117,7 +116,7 @@ class Run:
         totals = self.totals
         with np.errstate(invalid="ignore", divide="ignore"):
             shift = totals.sums["mean"] / totals.sums["weight"][:, None]
-        return self._unflatten(totals.origin + shift)
+        return self.unflatten(totals.origin + shift)
 
     @property
     def draws(self) -> PyTree[np.ndarray]:
@@ -128,7 +127,7 @@ class Run:
         """
         if self.kept is None:
             raise ValueError("no draws were kept: sample(..., keep_every=1) keeps them all")
-        return self._unflatten(self.kept)
+        return self.unflatten(self.kept)
 
     @property
     def averages(self) -> dict[str, np.ndarray]:
@@ -189,18 +188,25 @@ class Run:
         return self.settings.moments == "full"
 
     @property
-    def _mean(self) -> np.ndarray:
+    def flat_mean(self) -> np.ndarray:
+        """`mean` as one vector."""
         sums, origin = self.totals.sums, self.totals.origin
         with np.errstate(invalid="ignore", divide="ignore"):
             total = (sums["mean"] + sums["weight"][:, None] * origin).sum(axis=0)
             return total / sums["weight"].sum()
 
     @property
+    def flat_sd(self) -> np.ndarray:
+        """`sd` as one vector."""
+        diagonal = np.diagonal(self._second, axis1=0, axis2=1) if self._full else self._second
+        return np.sqrt(np.maximum(diagonal, 0))
+
+    @property
     def _second(self) -> np.ndarray:
         """Covariance, or its diagonal, about the mean over all chains."""
         sums = self.totals.sums
         # About the grand mean: Σ (θ−c)(θ−c)ᵀ is moved from each chain's origin c by e = m − c.
-        e, total, w = self._mean - self.totals.origin, sums["mean"], sums["weight"][:, None]
+        e, total, w = self.flat_mean - self.totals.origin, sums["mean"], sums["weight"][:, None]
         with np.errstate(invalid="ignore", divide="ignore"):
             if not self._full:
                 moved = sums["second"] - 2 * e * total + w * e**2
@@ -214,7 +220,8 @@ class Run:
         with np.errstate(invalid="ignore", divide="ignore"):
             return values / weight.reshape(-1, *(1,) * (values.ndim - 1))
 
-    def _unflatten(self, flat: np.ndarray) -> Any:
+    def unflatten(self, flat: np.ndarray) -> Any:
+        """A flat vector, or many with leading axes, as a pytree like the position."""
         ends = np.cumsum(self.layout.sizes)[:-1]
         parts = np.split(flat, ends, axis=-1)
         lead = flat.shape[:-1]
