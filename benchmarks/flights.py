@@ -74,7 +74,10 @@ def reference(name: str) -> Reference:
     """The reference "plain" or "hierarchical", from its file."""
     content = json.loads((FOLDER / f"flights_{name}.json").read_text())
     return Reference(
-        **{k: np.array(v) if isinstance(v, list) and k != "names" else v for k, v in content.items()}
+        **{
+            k: np.array(v) if isinstance(v, list) and k != "names" else v
+            for k, v in content.items()
+        }
     )
 
 

@@ -36,9 +36,7 @@ def sample(
     starts = 2 * np.random.default_rng(1).standard_normal((CHAINS, len(mode)))
     fields = ("num_steps", "diverging", "adapt_state.step_size")
     began, cpu = time.perf_counter(), time.process_time()
-    mcmc.warmup(
-        jax.random.PRNGKey(0), init_params=starts, collect_warmup=True, extra_fields=fields
-    )
+    mcmc.warmup(jax.random.PRNGKey(0), init_params=starts, collect_warmup=True, extra_fields=fields)
     warm = np.asarray(mcmc.get_extra_fields()["num_steps"])
     warm_seconds = time.process_time() - cpu
     mcmc.run(jax.random.PRNGKey(1), extra_fields=fields)
@@ -111,7 +109,9 @@ def main() -> None:
     print(facts)
     print(f"mean errors up to {(s['mean_error'] / s['sd']).max():.4f} sd")
     print(f"sd errors up to {100 * (s['sd_error'] / s['sd']).max():.2f} %")
-    print(f"Laplace: means off by {laplace_mean.max():.2f} sd, sds by {100 * laplace_sd.max():.1f} %")
+    print(
+        f"Laplace: means off by {laplace_mean.max():.2f} sd, sds by {100 * laplace_sd.max():.1f} %"
+    )
 
 
 if __name__ == "__main__":
