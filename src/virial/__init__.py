@@ -1,6 +1,7 @@
 """Bayesian sampling on minibatches that says how wrong its answer is."""
 
 from virial import theory
+from virial.audit import Audit, audit
 from virial.forecast import Conditions, Plan, Prediction, conditions, plan, predict
 from virial.gradient import SAGA, SVRG, ControlVariate, FullBatch, Minibatch, Sweep, gradient_noise
 from virial.posterior import (
@@ -39,6 +40,7 @@ __all__ = [
     "SGNHT",
     "SVRG",
     "UBU",
+    "Audit",
     "CompensatedSGLD",
     "Conditions",
     "ControlVariate",
@@ -58,6 +60,7 @@ __all__ = [
     "Run",
     "Status",
     "Sweep",
+    "audit",
     "conditions",
     "gaussian_mean",
     "gradient_noise",

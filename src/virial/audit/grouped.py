@@ -59,7 +59,7 @@ def grouped(totals: Totals) -> Grouped:
     return Grouped(w[keep], position[keep], Q[keep], g[keep], cross[keep], mean, chain[keep])
 
 
-def spread(influence: Float[np.ndarray, "G *q"]) -> Float[np.ndarray, " *q"]:
+def spread(influence: Float[np.ndarray, "G ..."]) -> Float[np.ndarray, ...]:
     """Standard error of a sum of contributions that add up to zero, one from each stretch."""
     G = len(influence)
     return np.sqrt(G / max(G - 1, 1) * np.sum(influence**2, axis=0))
