@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import battery
 import jax
 import jax.numpy as jnp
@@ -197,8 +199,11 @@ def test_the_law_notices_faults():
         "positions between the ends": (vr.Sweep(n, record="all"), h),
         "step off by 40 %": (gradient, 1.4 * h),
     }
+    # The longer step, and it alone, takes a sweep past the reach that is warned of.
+    too_far = pytest.warns(UserWarning, match=r"R·h·λ_max\(A\) = 1.3 at the mode: above 1")
     for name, (estimator, size) in faults.items():
-        run = toy_run(vr.SGLD(size, estimator), burn_in + 72 * R, 8192, burn_in=burn_in)
+        with too_far if size > h else nullcontext():
+            run = toy_run(vr.SGLD(size, estimator), burn_in + 72 * R, 8192, burn_in=burn_in)
         z = np.abs(z_scores(run, mean, variance)[0]).max()
         assert z < 4 if name == "none" else z > 6, (name, z)
 
