@@ -180,6 +180,20 @@ def test_positions(position, text):
             method(position)
 
 
+@pytest.mark.parametrize(
+    ("names", "error", "text"),
+    [
+        (["a"], ValueError, r"names must hold 3 names, .* \(a: float32\[2\], b: .*, got 1"),
+        (["a", "b", "a"], ValueError, "names must differ from each other, got 'a' more than once"),
+        ("abc", TypeError, "names must be strings, one for each number .* got 'abc'"),
+        (["a", "b", 3], TypeError, "names must be strings"),
+    ],
+)
+def test_names(names, error, text):
+    with pytest.raises(error, match=text):
+        Posterior(prior, likelihood, ROWS, {"a": np.zeros(2), "b": 0.0}, names=names)
+
+
 def test_what_is_accepted():
     posterior = Posterior(prior, likelihood, {"y": np.arange(3), "b": np.ones(3, bool)}, 0.0)
     assert posterior.data["y"].dtype == np.int32

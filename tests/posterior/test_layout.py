@@ -1,5 +1,7 @@
 """Positions as vectors and back, and the names of their numbers."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,6 +37,13 @@ def test_coordinates_follow_the_vector():
     ]
     assert Layout.of(POSITIONS[0]).coordinate_names == ["position"]
     assert Layout.of(POSITIONS[1]).coordinate_names[2] == "position[2]"
+
+
+def test_own_names_stand_in_for_made_ones_and_change_nothing_else():
+    plain = Layout.of(POSITIONS[1])
+    named = dataclasses.replace(plain, names=("intercept", "age", "city = Oslo"))
+    assert named.coordinate_names == ["intercept", "age", "city = Oslo"]
+    assert (named, hash(named)) == (plain, hash(plain))
 
 
 def test_descriptions():

@@ -65,7 +65,10 @@ def test_positions_come_back_in_their_containers(name, tmp_path):
     def log_prior(position):
         return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(position))
 
-    posterior = vr.Posterior(log_prior, lambda position, row: 0.0 * row, np.ones(10), init)
+    names = [f"number {k}" for k in range(sum(np.size(leaf) for leaf in jax.tree.leaves(init)))]
+    posterior = vr.Posterior(
+        log_prior, lambda position, row: 0.0 * row, np.ones(10), init, names=names
+    )
     run = vr.sample(posterior, vr.Euler(0.1), 20, cores=1, progress=False)
     run.save(tmp_path / "run")
     again = vr.load(tmp_path / "run")
@@ -73,6 +76,7 @@ def test_positions_come_back_in_their_containers(name, tmp_path):
     assert same(again.draws, run.draws)
     assert same(again.sd, run.sd)
     assert jax.tree.structure(again.mean) == jax.tree.structure(posterior.init)
+    assert again.layout.coordinate_names == names
 
 
 def test_the_file_opens_without_virial_and_without_pickle(run, tmp_path):

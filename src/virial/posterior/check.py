@@ -117,6 +117,23 @@ def as_position(position: PyTree, layout: Layout) -> Position:
     return jax.tree.unflatten(structure, leaves)
 
 
+def as_names(names: Any, layout: Layout) -> tuple[str, ...] | None:
+    """A name for each of the numbers of a position, or None."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must be strings, one for each number of a position, got {names!r}.")
+    d = layout.num_dimensions
+    if len(names) != d:
+        raise ValueError(
+            f"names must hold {d} names, one for each number of a position "
+            f"({layout.describe()}), got {len(names)}."
+        )
+    if twice := sorted({name for name in names if list(names).count(name) > 1}):
+        raise ValueError(f"names must differ from each other, got {twice[0]!r} more than once.")
+    return tuple(names)
+
+
 def as_coefficients(function: Callable[..., Any], layout: Layout, init: Position) -> Layout:
     """The layout of ``coefficients(position)``, arrays of the posterior's type.
 

@@ -1,7 +1,7 @@
 """Positions as flat vectors: the engine, the mode and the preconditioners work on d numbers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -36,11 +36,14 @@ class Layout:
         structure: The tree of the position.
         shapes: One shape a leaf.
         dtype: The one floating type of all leaves.
+        names: What the user calls the d numbers; None for names made of the structure.
     """
 
     structure: Any
     shapes: tuple[tuple[int, ...], ...]
     dtype: Any
+    # Names change no arithmetic: layouts that differ in them share compiled programs.
+    names: tuple[str, ...] | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, position: Position) -> "Layout":
@@ -60,7 +63,9 @@ class Layout:
 
     @property
     def coordinate_names(self) -> list[str]:
-        """A name for each of the d numbers: ``beta[3]``, ``scale``, ``layers.0[2, 1]``."""
+        """A name for each of the d numbers: ``beta[3]``, ``layers.0[2, 1]``, or the user's own."""
+        if self.names is not None:
+            return list(self.names)
         blank = jax.tree.unflatten(self.structure, [0] * len(self.shapes))
         names = leaf_names(blank, "position")
         found = []

@@ -1,7 +1,7 @@
 """What is sampled: a prior, the likelihood of a row, the rows."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,8 @@ class Posterior:
             position, as in hierarchies (β = scale · z): a `ControlVariate` then acts on these
             numbers, and the chain rule comes after it.
         linear: How the likelihood depends on a linear predictor, where it does: `SAGA` needs it.
+        names: A name for each of the d numbers of a position, in the order of `flatten`, for
+            tables, plans, audits and messages; made of the structure unless given.
 
     Raises:
         ValueError: The rows, ``init`` or a value at ``init`` cannot be used; the message says
@@ -74,6 +76,7 @@ class Posterior:
     init: PyTree
     coefficients: Callable[[Any], Any] | None = None
     linear: Linear | None = None
+    names: Sequence[str] | None = None
 
     def __post_init__(self):
         data = check.as_rows(self.data)
@@ -100,7 +103,8 @@ class Posterior:
     @cached_property
     def layout(self) -> Layout:
         """The structure of a position and its map to a flat vector."""
-        return Layout.of(self.init)
+        layout = Layout.of(self.init)
+        return replace(layout, names=check.as_names(self.names, layout))
 
     @cached_property
     def coefficient_layout(self) -> Layout:

@@ -1,6 +1,7 @@
 """Regressions with a normal prior: logistic, linear, Poisson, and with heavy-tailed noise."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -35,7 +36,9 @@ def _log_sigmoid_jvp(primals, tangents):
     return log_sigmoid(z), jax.nn.sigmoid(-z) * dz
 
 
-def logistic_regression(X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0) -> Posterior:
+def logistic_regression(
+    X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0, names: Sequence[str] | None = None
+) -> Posterior:
     r"""Logistic regression: P(y_i = 1) = σ(x_iᵀθ), θ_j ~ N(0, prior_scale_j²).
 
     No intercept is added: for one, give X a column of ones.
@@ -44,6 +47,7 @@ def logistic_regression(X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0
         X: N rows of d numbers.
         y: N labels, either 0 and 1 or −1 and 1.
         prior_scale: Standard deviation of the prior, one number or d.
+        names: A name for each column of X.
 
     Returns:
         A posterior whose positions are vectors of length d. Its only leaf of data holds the
@@ -71,11 +75,15 @@ def logistic_regression(X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0
     def log_likelihood(z, row):
         return log_sigmoid(z)
 
-    return _of_predictor(log_likelihood, rows, prior_scale)
+    return _of_predictor(log_likelihood, rows, prior_scale, names)
 
 
 def linear_regression(
-    X: ArrayLike, y: ArrayLike, noise_scale: float = 1.0, prior_scale: ArrayLike = 1.0
+    X: ArrayLike,
+    y: ArrayLike,
+    noise_scale: float = 1.0,
+    prior_scale: ArrayLike = 1.0,
+    names: Sequence[str] | None = None,
 ) -> Posterior:
     r"""Linear regression: y_i ~ N(x_iᵀθ, noise_scale²), noise known, θ_j ~ N(0, prior_scale_j²).
 
@@ -86,6 +94,7 @@ def linear_regression(
         y: N responses.
         noise_scale: Standard deviation of a response.
         prior_scale: Standard deviation of the prior, one number or d.
+        names: A name for each column of X.
 
     Returns:
         A posterior whose positions are vectors of length d; rows are (x_i, y_i).
@@ -107,10 +116,12 @@ def linear_regression(
         _, y = row
         return constant - 0.5 * ((y - z) / noise) ** 2
 
-    return _of_predictor(log_likelihood, (X, y), prior_scale)
+    return _of_predictor(log_likelihood, (X, y), prior_scale, names)
 
 
-def poisson_regression(X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0) -> Posterior:
+def poisson_regression(
+    X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0, names: Sequence[str] | None = None
+) -> Posterior:
     r"""Poisson regression with log link: y_i ~ Poisson(exp(x_iᵀθ)), θ_j ~ N(0, prior_scale_j²).
 
     No intercept is added: for one, give X a column of ones.
@@ -119,6 +130,7 @@ def poisson_regression(X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0)
         X: N rows of d numbers.
         y: N counts, 0, 1, 2, …
         prior_scale: Standard deviation of the prior, one number or d.
+        names: A name for each column of X.
 
     Returns:
         A posterior whose positions are vectors of length d; rows are (x_i, y_i).
@@ -145,7 +157,7 @@ def poisson_regression(X: ArrayLike, y: ArrayLike, prior_scale: ArrayLike = 1.0)
         _, y = row
         return y * z - jnp.exp(z) - lax.lgamma(y + 1)
 
-    return _of_predictor(log_likelihood, (X, y), prior_scale)
+    return _of_predictor(log_likelihood, (X, y), prior_scale, names)
 
 
 def robust_regression(
@@ -154,6 +166,7 @@ def robust_regression(
     degrees: float = 4.0,
     noise_scale: float = 1.0,
     prior_scale: ArrayLike = 1.0,
+    names: Sequence[str] | None = None,
 ) -> Posterior:
     r"""Regression with Student-t noise: y_i = x_iᵀθ + noise_scale · t, θ_j ~ N(0, prior_scale_j²).
 
@@ -169,6 +182,7 @@ def robust_regression(
         degrees: ν, the degrees of freedom; small means heavy tails.
         noise_scale: The scale of a response.
         prior_scale: Standard deviation of the prior, one number or d.
+        names: A name for each column of X.
 
     Returns:
         A posterior whose positions are vectors of length d; rows are (x_i, y_i).
@@ -193,7 +207,7 @@ def robust_regression(
         r = (y - z) / noise
         return constant - (nu + 1) / 2 * jnp.log1p(r**2 / nu)
 
-    return _of_predictor(log_likelihood, (X, y), prior_scale)
+    return _of_predictor(log_likelihood, (X, y), prior_scale, names)
 
 
 @jax.jit
@@ -205,7 +219,7 @@ def _features(row):
     return jax.tree.leaves(row)[0]
 
 
-def _of_predictor(log_likelihood, data, prior_scale):
+def _of_predictor(log_likelihood, data, prior_scale, names):
     """The posterior of a log-likelihood of (z, row), z = x·θ with x the row's first leaf."""
     X = _features(data)
     shape = X.shape[1:]
@@ -213,7 +227,7 @@ def _of_predictor(log_likelihood, data, prior_scale):
     # The product with θ is formed here alone: written twice in a likelihood, XLA forms it twice,
     # and a step on small batches takes 0.47 µs instead of 0.13.
     linear = Linear(_features, log_likelihood)
-    return Posterior(log_prior, linear, data, jnp.zeros(shape, X.dtype), linear=linear)
+    return Posterior(log_prior, linear, data, jnp.zeros(shape, X.dtype), linear=linear, names=names)
 
 
 def _design(X: Any) -> Float[Array, "N d"]:

@@ -203,7 +203,8 @@ def _encode(layout: Layout) -> dict[str, Any]:
     """The structure of the position as JSON."""
     leaves = range(len(layout.shapes))
     tree = _encode_node(jax.tree.unflatten(layout.structure, leaves))
-    return {"dtype": jnp.dtype(layout.dtype).name, "shapes": layout.shapes, "tree": tree}
+    kind = jnp.dtype(layout.dtype).name
+    return {"dtype": kind, "shapes": layout.shapes, "tree": tree, "names": layout.names}
 
 
 def _encode_node(node: Any) -> Any:
@@ -221,7 +222,10 @@ def _encode_node(node: Any) -> Any:
 def _decode(encoded: dict[str, Any]) -> Layout:
     tree = _decode_node(encoded["tree"])
     shapes = tuple(tuple(shape) for shape in encoded["shapes"])
-    return Layout(jax.tree.structure(tree), shapes, jnp.dtype(encoded["dtype"]))
+    # Runs saved before names were kept have none.
+    names = encoded.get("names")
+    names = None if names is None else tuple(names)
+    return Layout(jax.tree.structure(tree), shapes, jnp.dtype(encoded["dtype"]), names)
 
 
 def _decode_node(node: Any) -> Any:
