@@ -10,7 +10,9 @@ import pytest
 
 import virial as vr
 from virial.cli import demo, main, plot, report
-from virial.cli.quadrature import Truth, integrate
+from virial.paper.data import logistic_data
+from virial.picture import MissingExtra, figure
+from virial.theory.quadrature import Truth, integrate
 
 # The study takes ten seconds: in a parallel run one process makes it for all.
 pytestmark = pytest.mark.xdist_group("demo")
@@ -23,12 +25,12 @@ def fast() -> demo.Study:
 
 @pytest.fixture(scope="module")
 def problem() -> demo.Problem:
-    return demo.pose(*demo.logistic_data())
+    return demo.pose(*logistic_data())
 
 
 @pytest.fixture(scope="module")
 def truth(problem: demo.Problem) -> Truth:
-    X, y = demo.logistic_data()
+    X, y = logistic_data()
     return integrate(lambda t: demo.log_density(t, X, y), problem.mode, problem.factor)
 
 
@@ -84,7 +86,7 @@ def test_quadrature_agrees_with_mala(problem: demo.Problem, truth: Truth) -> Non
 
 
 def test_quadrature_has_converged(problem: demo.Problem, truth: Truth) -> None:
-    X, y = demo.logistic_data()
+    X, y = logistic_data()
     finer = integrate(lambda t: demo.log_density(t, X, y), problem.mode, problem.factor, 20)
     np.testing.assert_allclose(truth.mean, finer.mean, rtol=1e-7)
     np.testing.assert_allclose(truth.sd, finer.sd, rtol=1e-7)
@@ -131,8 +133,8 @@ def test_missing_matplotlib_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(plot.MissingExtra, match=r"virial\[plot\]"):
-        plot.figure(1, 1)
+    with pytest.raises(MissingExtra, match=r"virial\[plot\]"):
+        figure(1, 1)
     from virial.cli.present import present
 
     assert present(tmp_path, fast=True) == 1

@@ -17,9 +17,10 @@ import numpy as np
 from jaxtyping import Float
 
 import virial as vr
-from virial.cli.quadrature import Truth, integrate
+from virial.paper.data import logistic_data
 from virial.run import Run
 from virial.theory import noise_moments
+from virial.theory.quadrature import Truth, integrate
 
 NUM_ROWS = 1000
 STEP_SIZE = 0.002
@@ -102,15 +103,6 @@ class Study:
         """The comparison of this sampler and size of batch."""
         wanted = (sampler, batch_size)
         return next(c for c in self.comparisons if (c.sampler, c.batch_size) == wanted)
-
-
-def logistic_data(num_rows: int = NUM_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Covariates with a constant, and labels −1 and 1 from coefficients drawn from the prior."""
-    random = np.random.default_rng(seed)
-    theta = random.standard_normal(3)
-    X = np.column_stack([random.standard_normal((num_rows, 2)), np.ones(num_rows)])
-    y = np.where(random.random(num_rows) < 1 / (1 + np.exp(-X @ theta)), 1.0, -1.0)
-    return X, y
 
 
 def study(fast: bool = False, tell: Callable[[str], None] = lambda stage: None) -> Study:

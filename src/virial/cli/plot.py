@@ -1,4 +1,4 @@
-"""The one door to matplotlib, and the picture of the demonstration."""
+"""The picture of the demonstration."""
 
 from __future__ import annotations
 
@@ -8,32 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import gaussian_kde, norm
 
+from virial.picture import figure
+
 if TYPE_CHECKING:
     from virial.cli.demo import Comparison, Study
 
 # Okabe and Ito's blue and vermilion: told apart by all eyes, and in print without colour.
 COLOURS = {"SGLD": "#0072B2", "mSGLD": "#D55E00"}
 _INK, _PALE, _TRUTH = "#222222", "#767676", "#CFCFCF"
-
-
-class MissingExtra(ImportError):
-    """An optional dependency is not installed; the message says how to get it."""
-
-
-def figure(width: float, height: float) -> Any:
-    """An empty figure, sizes in inches, that no window and no global state knows of.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra(
-            "pictures are drawn with matplotlib, which is not installed; "
-            "it comes with the extra plot: pip install 'virial[plot]'"
-        ) from error
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def marginals(study: Study, path: Path) -> Path:

@@ -9,14 +9,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from virial.cli import demo, plot
 from virial.cli.report import report
+from virial.picture import MissingExtra, figure
 
 
 def present(out: Path, fast: bool) -> int:
     """Prints the study, saves its picture into `out`, and returns an exit code."""
     console, screen = Console(highlight=False), Console(stderr=True, highlight=False)
     try:
-        plot.figure(1, 1)  # so that a missing package is told of before the work, not after
-    except plot.MissingExtra as error:
+        figure(1, 1)  # so that a missing package is told of before the work, not after
+    except MissingExtra as error:
         screen.print(f"virial demo: {error}", markup=False, soft_wrap=True)
         return 1
     study = _watched(fast, screen)
