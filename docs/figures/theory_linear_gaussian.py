@@ -13,14 +13,14 @@ from virial.theory import LinearGaussian
 A = np.array([[1.0, 0.35], [0.35, 0.6]])
 V = np.array([[0.8, -0.3], [-0.3, 0.5]])
 MODEL = LinearGaussian(A, V, mean=[1.0, -1.0])
-CURVES = [  # scheme, with gradient noise?, colour, label
-    ("euler", True, "C0", "Euler (all rows)"),
-    ("sgld", True, "C1", "SGLD"),
-    ("msgld", True, "C2", "mSGLD"),
-    ("sghmc", True, "C3", "SGHMC"),
-    ("ubu", True, "C4", "UBU"),
-    ("sghmc", False, "C3", "SGHMC, all rows"),
-    ("ubu", False, "C4", "UBU, all rows"),
+CURVES = [  # scheme, with gradient noise?, line, label
+    ("euler", True, "k-", "Euler (all rows)"),
+    ("sgld", True, "C1-", "SGLD"),
+    ("msgld", True, "C2:", "mSGLD"),
+    ("sghmc", True, "C3-", "SGHMC"),
+    ("ubu", True, "C4-", "UBU"),
+    ("sghmc", False, "C3--", "SGHMC, all rows"),
+    ("ubu", False, "C4--", "UBU, all rows"),
 ]
 
 
@@ -41,12 +41,12 @@ def simulate(h: float, checkpoints: list[int], chains: int = 4000) -> np.ndarray
 def main() -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     exact = MODEL.posterior_covariance[0, 0]
-    for scheme, noisy, colour, label in CURVES:
+    for scheme, noisy, line, label in CURVES:
         model = LinearGaussian(A, V if noisy else 0.0)
         h = np.geomspace(1e-3, 0.9 * model.stability_limit(scheme, friction=1.5), 80)
         variances = [model.stationary(scheme, step, friction=1.5)[0, 0] for step in h]
         error = np.abs(np.array(variances) / exact - 1)
-        left.loglog(h, error, "-" if noisy else "--", color=colour, label=label)
+        left.loglog(h, error, line, label=label)
     left.set(xlabel="step size h", ylabel="relative error of the variance of θ₁", ylim=(1e-7, 10))
     left.legend(fontsize=7)
     steps = np.unique(np.geomspace(1, 1e8, 60).astype(int))

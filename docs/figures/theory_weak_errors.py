@@ -52,12 +52,12 @@ def main() -> None:
     steps = np.array([0.02, 0.03, 0.045, 0.07, 0.1, 0.14])
     names = ("quartic", "log-gamma", "bimodal")
     for axis, log_density, name in zip(axes, DENSITIES, names, strict=True):
-        for colour, scheme in zip(("C0", "C1", "C2"), ("euler", "sgld", "msgld"), strict=True):
+        for colour, scheme in zip(("k", "C1", "C2"), ("euler", "sgld", "msgld"), strict=True):
             ratio = [chain_bias(log_density, scheme, h) / h for h in steps]
             limit = -bias_coefficient(log_density, np.square, V, scheme)
             axis.plot(steps, ratio, "o-", color=colour, ms=4, label=scheme)
             axis.plot(0.0, limit, "*", color=colour, ms=11, clip_on=False, zorder=3)
-        axis.set(xlabel="step size h", title=name, xlim=(0, None))
+        axis.set(xlabel="step size h", title=name, xlim=(0, None), xticks=(0, 0.05, 0.1, 0.15))
     axes[0].set_ylabel("bias of E θ² divided by h")
     axes[0].legend(fontsize=8, title="stars: −λ₁", title_fontsize=8)
     figure.savefig(Path(__file__).with_suffix(".png"), dpi=110)
