@@ -2,6 +2,7 @@
 
 from virial import theory
 from virial.audit import Audit, audit
+from virial.autopilot import PlannedRun, Summary, sample
 from virial.forecast import Conditions, Plan, Prediction, conditions, plan, predict
 from virial.gradient import SAGA, SVRG, ControlVariate, FullBatch, Minibatch, Sweep, gradient_noise
 from virial.posterior import (
@@ -14,7 +15,7 @@ from virial.posterior import (
     poisson_regression,
     robust_regression,
 )
-from virial.run import Run, Status, load, sample, single_thread
+from virial.run import Run, Status, load, single_thread
 from virial.sampler import (
     BAOAB,
     MALA,
@@ -53,12 +54,14 @@ __all__ = [
     "Mode",
     "ModifiedSGLD",
     "Plan",
+    "PlannedRun",
     "PolynomialDecay",
     "Posterior",
     "Prediction",
     "RandomWalk",
     "Run",
     "Status",
+    "Summary",
     "Sweep",
     "audit",
     "conditions",

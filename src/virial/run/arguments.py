@@ -128,7 +128,7 @@ def settings(
         num_rows=posterior.num_rows,
         cost_per_step=cost_per_step,
         stride=request.stride,
-        observed=request.observer is not None,
+        observed=0 if request.observer is None else request.observer.block,
     )
 
 
@@ -258,7 +258,7 @@ def _check_resume(resume: Run, new: Settings) -> None:
             f"{old.sampler}, asked for is {new.sampler}"
         )
     if new.observed != old.observed:
-        raise ValueError("an observer can neither join nor leave when resuming")
+        raise ValueError("an observer can neither join, nor leave, nor change when resuming")
     if new.functions != old.functions:
         raise ValueError(
             "functions cannot change when resuming, and must be passed again: the run averages "

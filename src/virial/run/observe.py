@@ -29,10 +29,19 @@ class Observer(Protocol):
 
     The first steps after the burn-in, the share `pilot` of the run, are only looked at through
     their moments; `fit` makes of them a frame, arrays that become arguments of the compiled loop,
-    and from then on every block adds up what `sums` makes of it.
+    and from then on every block adds up what `sums` makes of it. Blocks hold `block` steps at most:
+    they are the grains of pilots and standard errors, and short runs ask for fine ones.
     """
 
-    pilot: float
+    @property
+    def pilot(self) -> float:
+        """Share of what follows the burn-in that is only looked at."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """Steps of a block at most."""
+        ...
 
     def blank(self, d: int, dtype: Any) -> PyTree[Array]:
         """A frame of the right shapes, in force during the pilot."""

@@ -69,12 +69,14 @@ class Program:
 
     @cached_property
     def block_size(self) -> int:
-        """S: 256, halved until the block's random numbers fit in the cache.
+        """S: 256, or what the observer asks for, halved until the random numbers fit in the cache.
 
         And halved to 16 at most where steps are so dear that a run may have few of them: blocks
         are the grains of which sums, standard errors and interruptions are made.
         """
         S, d = 256, self.posterior.num_dimensions
+        if self.observer is not None:
+            S = min(S, self.observer.block)
         while 4 * S * (self.batch_size + (2 + self.sampler.noises) * d) > 2**21 and S > 1:
             S //= 2
         work = self.sampler.gradient.cost(self.posterior.num_rows) * d

@@ -34,7 +34,8 @@ class Settings:
         num_rows: N.
         cost_per_step: row gradients of one step of one chain, on average.
         stride: steps from one recorded position to the next, 1 but for sweeps.
-        observed: whether sums for `audit` were to be kept beside the moments.
+        observed: steps of a block at most that the observer asked for, which kept sums for `audit`
+            beside the moments; 0 without one.
     """
 
     seed: int
@@ -49,7 +50,7 @@ class Settings:
     num_rows: int
     cost_per_step: float
     stride: int = 1
-    observed: bool = False
+    observed: int = 0
 
 
 @dataclass(frozen=True, repr=False)
