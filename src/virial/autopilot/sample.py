@@ -107,7 +107,8 @@ def sample(
         (True, True)
     """
     if sampler is not None and not isinstance(sampler, Plan):
-        _refuse({"rmse": rmse, "target": target, "budget": budget}, "needs no sampler given")
+        asked = {"rmse": rmse, "target": target, "budget": budget}
+        _refuse({**asked, "repair": None if repair else False}, "needs no sampler given")
         if num_steps is None:
             raise TypeError("num_steps is missing: a sampler has to be told how long to run")
         return engine.sample(posterior, sampler, num_steps, progress=progress, **options)
@@ -125,7 +126,11 @@ def sample(
         posterior, sampler, repair=repair, budget=budget, progress=progress, **options
     )  # fmt: skip
     if progress:
-        print(f"{run!r}\n{sentences(run.notes)}\n\n{run.summary()!r}")
+        print(
+            "\n".join(
+                [f"{run!r}", *[sentences([note]) for note in run.notes], "", f"{run.summary()!r}"]
+            )
+        )
     return run
 
 
