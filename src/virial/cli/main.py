@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from virial.cli import reproduce
 from virial.run import single_thread
 
 
@@ -15,6 +16,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     arguments = _parser().parse_args(argv)
     single_thread()
+    if arguments.command == "reproduce":
+        return reproduce.run(arguments.names, arguments.out, arguments.fast)
     # Imported late: JAX must not start before the line above.
     from virial.cli.present import present
 
@@ -36,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         help="folder for the picture (default: %(default)s)",
     )  # fmt: skip
     demo.add_argument("--fast", action="store_true", help="fewer steps and sizes of batch")
+    reproduce.add_parser(commands)
     return parser
 
 

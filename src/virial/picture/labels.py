@@ -25,6 +25,7 @@ def label_ends(axes: Any, labels: Sequence[tuple[float, str, str]], gap: float =
         return
     heights = [_height(axes, y) for y, _, _ in labels]
     placed = spread(np.clip(heights, 0.0, 1.0), gap)
+    placed -= max(0.0, placed.max() - 1.0)
     for y, (_, text, colour) in zip(placed, labels, strict=True):
         axes.text(
             1.015, y, text, transform=axes.transAxes, color=colour, fontsize=_SIZE, va="center",

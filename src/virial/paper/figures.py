@@ -1,0 +1,24 @@
+"""The parts of the paper in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from virial.paper import bias, statements
+from virial.paper.claim import Claim
+from virial.paper.experiment import Experiment
+
+FIGURES: dict[str, Experiment] = {part.name: part for part in (bias.FIGURE,)}
+
+
+@dataclass(frozen=True)
+class Statements:
+    """The claims that no figure decides: they follow from formulas alone."""
+
+    name: str
+    title: str
+    claims: Callable[[], Sequence[Claim]]
+
+
+STATEMENTS = Statements("claims", "Claims that need no figure", statements.claims)
