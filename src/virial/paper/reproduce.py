@@ -15,7 +15,6 @@ from virial.paper.scores import Agreement
 from virial.picture import save
 
 Part = Experiment | Statements
-NAMES = (*FIGURES, STATEMENTS.name)
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,10 @@ def choose(names: Sequence[str]) -> list[Part]:
         >>> [part.name for part in choose(["fig2", "fig1"])]
         ['fig1', 'fig2']
     """
-    if wrong := [name for name in names if name not in NAMES]:
-        raise ValueError(f"there is no {wrong[0]!r} in the paper; there are {', '.join(NAMES)}")
     parts: list[Part] = [*FIGURES.values(), STATEMENTS]
+    known = [part.name for part in parts]
+    if wrong := [name for name in names if name not in known]:
+        raise ValueError(f"there is no {wrong[0]!r} in the paper; there are {', '.join(known)}")
     return [part for part in parts if not names or part.name in names]
 
 
