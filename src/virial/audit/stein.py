@@ -26,8 +26,8 @@ Roosta, 2020), semi-exact control functionals (South and others, 2022), minibatc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -41,16 +41,12 @@ from virial.run.observe import Pilot
 class Stein:
     """The observer that keeps the sums of the moment equations.
 
-    Args:
-        block: steps of a block at most, a power of two: 256, or less for runs of few steps.
-
     Example:
         >>> Stein().pilot
         0.3
     """
 
-    block: int = 256
-    pilot: float = field(default=0.3, init=False)
+    pilot: ClassVar[float] = 0.3
 
     def blank(self, d: int, dtype: Any) -> Frame:
         """The coordinates of the position itself, untilted."""

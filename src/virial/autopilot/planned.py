@@ -92,14 +92,14 @@ def carry_out(
     """
     most = _most_steps(posterior, plan, budget)
     keep = keep_every or max(1, plan.num_chains * most * posterior.num_dimensions // _MOST_KEPT)
-    observer = Stein(block=_block(plan.num_steps - plan.burn_in))
+    grain = _block(plan.num_steps - plan.burn_in)
 
     def go(num_steps: int, before: Run | None) -> Run:
         return sample(
             posterior, plan.sampler, num_steps, num_chains=plan.num_chains, seed=seed,
             init=plan.init if before is None else None, burn_in=plan.burn_in, keep_every=keep,
             functions=functions, moments="full", cores=cores, progress=progress, resume=before,
-            observer=observer,
+            block_size=grain, observer=Stein(),
         )  # fmt: skip
 
     run, notes = go(plan.num_steps, None), []

@@ -21,6 +21,7 @@ from virial.sampler import Sampler
 # What `sample` takes where nothing is said; a resumed run has its own.
 DEFAULTS: dict[str, Any] = {
     "num_chains": 1, "seed": 0, "burn_in": 0, "keep_every": 1, "moments": None,
+    "block_size": 256,
 }  # fmt: skip
 
 
@@ -38,6 +39,7 @@ class Request:
     moments: Moments
     cores: int | None
     stride: int = 1
+    block_size: int = 256
     observer: Observer | None = None
 
     @property
@@ -64,6 +66,7 @@ def check(
     cores: Any,
     init: Any,
     resume: Run | None,
+    block_size: Any = 256,
     observer: Observer | None = None,
 ) -> Request:
     """Fills in what was not said, refuses what cannot be done."""
@@ -74,7 +77,7 @@ def check(
     sampler.gradient.check(posterior.num_rows)
     num_steps = _whole("num_steps", num_steps, 1)
     asked = {"num_chains": num_chains, "seed": seed, "burn_in": burn_in}
-    asked |= {"keep_every": keep_every, "moments": moments}
+    asked |= {"keep_every": keep_every, "moments": moments, "block_size": block_size}
     if resume is not None:
         if not isinstance(resume, Run):
             raise TypeError(
@@ -89,6 +92,9 @@ def check(
     stride = sampler.gradient.stride(posterior.num_rows)
     burn_in = _burn_in(asked["burn_in"], num_steps, stride)
     keep_every, moments = _keep_every(asked["keep_every"], stride), asked["moments"]
+    block_size = _whole("block_size", asked["block_size"], 1)
+    if block_size > 256 or block_size & (block_size - 1):
+        raise ValueError(f"block_size must be a power of two up to 256, got {block_size}")
     if seed >= 2**64:
         raise ValueError(f"seed must lie in 0…2⁶⁴ − 1, got {seed}")
     if moments not in (None, "full", "diagonal"):
@@ -104,7 +110,7 @@ def check(
         cores = _whole("cores", cores, 1)
     request = Request(
         num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores, stride,
-        observer if moments == "full" else None,
+        block_size, observer if moments == "full" else None,
     )  # fmt: skip
     if resume is not None:
         _check_resume(resume, settings(posterior, sampler, request, 0))
@@ -128,7 +134,8 @@ def settings(
         num_rows=posterior.num_rows,
         cost_per_step=cost_per_step,
         stride=request.stride,
-        observed=0 if request.observer is None else request.observer.block,
+        block_size=request.block_size,
+        observed=request.observer is not None,
     )
 
 
@@ -258,7 +265,7 @@ def _check_resume(resume: Run, new: Settings) -> None:
             f"{old.sampler}, asked for is {new.sampler}"
         )
     if new.observed != old.observed:
-        raise ValueError("an observer can neither join, nor leave, nor change when resuming")
+        raise ValueError("an observer can neither join nor leave when resuming")
     if new.functions != old.functions:
         raise ValueError(
             "functions cannot change when resuming, and must be passed again: the run averages "

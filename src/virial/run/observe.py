@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Array, Float, PyTree
@@ -29,19 +29,10 @@ class Observer(Protocol):
 
     The first steps after the burn-in, the share `pilot` of the run, are only looked at through
     their moments; `fit` makes of them a frame, arrays that become arguments of the compiled loop,
-    and from then on every block adds up what `sums` makes of it. Blocks hold `block` steps at most:
-    they are the grains of pilots and standard errors, and short runs ask for fine ones.
+    and from then on every block adds up what `sums` makes of it.
     """
 
-    @property
-    def pilot(self) -> float:
-        """Share of what follows the burn-in that is only looked at."""
-        ...
-
-    @property
-    def block(self) -> int:
-        """Steps of a block at most."""
-        ...
+    pilot: ClassVar[float]
 
     def blank(self, d: int, dtype: Any) -> PyTree[Array]:
         """A frame of the right shapes, in force during the pilot."""

@@ -51,6 +51,7 @@ class Program:
         keep_every: distance of kept draws in steps, None to keep none.
         moments: "full" keeps d × d second moments, "diagonal" their diagonals.
         num_chains: chains that one call runs.
+        most_steps: of a block.
         width: chains that step side by side; those that fill no group go one after the other.
         observer: keeps sums of features beside the moments; None for no one.
         frame: what it was fitted to; None while it does not look.
@@ -63,20 +64,19 @@ class Program:
     keep_every: int | None
     moments: Moments
     num_chains: int
+    most_steps: int = 256
     width: int = 1
     observer: Observer | None = None
     frame: PyTree = None
 
     @cached_property
     def block_size(self) -> int:
-        """S: 256, or what the observer asks for, halved until the random numbers fit in the cache.
+        """S: `most_steps`, halved until the block's random numbers fit in the cache.
 
         And halved to 16 at most where steps are so dear that a run may have few of them: blocks
         are the grains of which sums, standard errors and interruptions are made.
         """
-        S, d = 256, self.posterior.num_dimensions
-        if self.observer is not None:
-            S = min(S, self.observer.block)
+        S, d = self.most_steps, self.posterior.num_dimensions
         while 4 * S * (self.batch_size + (2 + self.sampler.noises) * d) > 2**21 and S > 1:
             S //= 2
         work = self.sampler.gradient.cost(self.posterior.num_rows) * d

@@ -34,8 +34,8 @@ class Settings:
         num_rows: N.
         cost_per_step: row gradients of one step of one chain, on average.
         stride: steps from one recorded position to the next, 1 but for sweeps.
-        observed: steps of a block at most that the observer asked for, which kept sums for `audit`
-            beside the moments; 0 without one.
+        block_size: steps of a block at most.
+        observed: whether sums for `audit` were to be kept beside the moments.
     """
 
     seed: int
@@ -50,7 +50,8 @@ class Settings:
     num_rows: int
     cost_per_step: float
     stride: int = 1
-    observed: int = 0
+    block_size: int = 256
+    observed: bool = False
 
 
 @dataclass(frozen=True, repr=False)

@@ -47,6 +47,7 @@ def sample(
     cores: int | None = None,
     progress: bool = True,
     resume: Run | None = None,
+    block_size: int = 256,
     observer: Observer | None = None,
 ) -> Run:
     r"""Runs Markov chains on a posterior and returns their averages and draws.
@@ -72,6 +73,8 @@ def sample(
         progress: show a bar where there is a terminal.
         resume: a run, perhaps loaded from a file, to go on with as if it had never stopped;
             seed, chains, burn-in and what is kept are then the run's.
+        block_size: steps of a block at most, a power of two: sums are kept block by block, and
+            standard errors made of them, so runs of a few hundred steps do well with fewer.
         observer: keeps sums of features fitted to the chains, for `audit`.
 
     Returns:
@@ -92,7 +95,7 @@ def sample(
     began = time.perf_counter()
     request = arguments.check(
         posterior, sampler, num_steps, num_chains, seed, burn_in, keep_every, functions, moments,
-        cores, init, resume, observer,
+        cores, init, resume, block_size, observer,
     )  # fmt: skip
     program = _program(posterior, sampler, request)
     keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
@@ -121,6 +124,7 @@ def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Progra
         request.keep_steps,
         request.moments,
         request.num_chains,
+        request.block_size,
         observer=request.observer,
     )
 
