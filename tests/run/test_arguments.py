@@ -32,7 +32,7 @@ def sample(posterior, sampler=None, num_steps=100, **keywords):
         ({"burn_in": -1}, "burn_in must be 0 or more, got -1"),
         ({"keep_every": 0}, "keep_every must be 1 or more, got 0"),
         ({"keep_every": 2**31}, "keep_every must lie below 2³¹ \\(None keeps none\\)"),
-        ({"moments": "all"}, 'moments must be "full", "diagonal" or None, got \'all\''),
+        ({"moments": "all"}, 'moments must be "equations", "full", "diagonal" or None'),
         ({"functions": {"f": 3}}, r"functions\['f'\] must be a function of the position, got 3"),
         ({"functions": {3: abs}}, "functions must map names to functions, got the name 3"),
         ({"functions": [abs]}, "functions must map names to functions"),
@@ -117,5 +117,8 @@ def test_the_sampler_is_described_without_addresses(posterior):
 
 def test_second_moments_are_full_where_they_cost_little(posterior):
     assert sample(posterior, num_steps=10).settings.moments == "full"
+    assert sample(posterior, num_steps=20_000).settings.moments == "equations"
     wide = vr.gaussian_mean(np.ones((10, 65)))
+    with pytest.raises(ValueError, match='"full" or "diagonal" above 50 dimensions'):
+        sample(wide, vr.SGLD(0.01, vr.Minibatch(5)), 10, moments="equations")
     assert sample(wide, vr.SGLD(0.01, vr.Minibatch(5)), 10).settings.moments == "diagonal"

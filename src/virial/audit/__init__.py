@@ -1,6 +1,5 @@
 """How wrong a finished run is: standard errors, measured bias, and its repair."""
 
 from virial.audit.audit import Audit, Corrected, Parts, audit
-from virial.audit.stein import Stein
 
-__all__ = ["Audit", "Corrected", "Parts", "Stein", "audit"]
+__all__ = ["Audit", "Corrected", "Parts", "audit"]

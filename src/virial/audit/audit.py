@@ -10,15 +10,15 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from virial.audit.errors import RunError, run_error
-from virial.audit.frame import Frame
 from virial.audit.grouped import grouped
 from virial.audit.quantile import weighted_quantiles
-from virial.audit.repair import Estimate, by_virial, repair
+from virial.audit.repair import Estimate, by_stein, by_virial
 from virial.audit.stationary import unsettled
-from virial.audit.stein import instruments
 from virial.audit.verdict import table_of, verdicts
-from virial.audit.virial import Meter, from_virial, meter
+from virial.audit.virial import Meter, VirialCovariance, from_virial, meter
+from virial.equations import Frame, instruments
 from virial.forecast.table import sentences
+from virial.run.moments import EQUATIONS
 from virial.run.result import Run
 
 
@@ -175,14 +175,15 @@ class Audit:
         run, found = self.run, self._believed()
         if run.kept is None:
             raise ValueError("no draws were kept: sample(..., keep_every=1) keeps them")
-        if found.weights is None or run.frame is None:
+        frame = _frame(run)
+        if found.weights is None or frame is None:
             raise ValueError(
                 "quantiles need the moment equations, which a run keeps up to d = 50; "
                 "mean and sd of a Gaussian are all that is known here"
             )
         draws = run.kept[:, run.kept.shape[1] - int(0.7 * run.kept.shape[1]) :]
         flat = draws.reshape(-1, draws.shape[2]).astype(np.float64)
-        weights = instruments(Frame(*run.frame), flat) @ found.weights
+        weights = instruments(frame, flat) @ found.weights
         return self._tree(weighted_quantiles(flat, weights, np.atleast_1d(p)))
 
 
@@ -216,14 +217,14 @@ def audit(run: Run) -> Audit:
     error = run_error(groups)
     refusals: list[str] = [] if run.status.ok else [f"the run diverged: {run.status.message}."]
     names = run.layout.coordinate_names
-    has_moments = "gradient" in totals.sums and run.settings.moments == "full"
+    has_moments = "gradient" in totals.sums and run.settings.moments != "diagonal"
     virial = estimate = found_meter = None
     if has_moments and run.status.ok and totals.details is not None:
         moments = grouped(totals)
         found_meter = meter(moments)
         try:
             virial = from_virial(moments)
-            estimate = _estimate(run, moments)
+            estimate = _estimate(run, virial)
         except (ValueError, np.linalg.LinAlgError) as reason:
             refusals.append(str(reason) + ".")
     if run.status.ok:
@@ -233,13 +234,22 @@ def audit(run: Run) -> Audit:
     return Audit(run, error, found_meter, estimate, tuple(refusals))
 
 
-def _estimate(run: Run, moments: Any) -> Estimate:
-    details = run.totals.details
-    assert details is not None
-    if run.frame is None or "observed tilted" not in details.sums:
-        return by_virial(from_virial(moments))
-    observed = {name: details.groups("observed " + name) for name in ("tilted", "plain")}
-    return repair(moments, observed, Frame(*run.frame))
+def _estimate(run: Run, virial: VirialCovariance) -> Estimate:
+    """By the moment equations, where the run was long enough to come to them."""
+    frame, details = _frame(run), run.totals.details
+    if frame is None or details is None:
+        return by_virial(virial)
+    tilted, plain = (details.groups(EQUATIONS + name) for name in ("tilted", "plain"))
+    if not tilted[:, 0, 0].any():
+        return by_virial(virial)
+    return by_stein(tilted, plain, frame, virial)
+
+
+def _frame(run: Run) -> Frame | None:
+    """The coordinates of the equations, in float64."""
+    if run.looks is None:
+        return None
+    return Frame(*(np.asarray(leaf, np.float64) for leaf in run.looks[1:]))
 
 
 def _why_no_moments(run: Run) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from virial.audit.frame import Frame
-from virial.audit.grouped import Grouped, spread
-from virial.audit.stein import Solution, solve
-from virial.audit.virial import VirialCovariance, from_virial, inflation
+from virial.audit.grouped import spread
+from virial.audit.solve import solve
+from virial.audit.virial import VirialCovariance, inflation
+from virial.equations import Frame
 
 # Beyond, the chain has left the neighbourhood in which one equation in z and z² can speak for π.
 _MOST_INFLATION = 3.0
@@ -74,9 +74,12 @@ def by_stein(
     """
     d = len(virial.mean)
     basis, centre = (np.asarray(part, np.float64) for part in (frame.basis, frame.centre))
-    start = np.sum(basis**2, axis=1)
-    found, check = (_moments(solve(sums), basis, start, d) for sums in (tilted, plain))
-    solution, mean, variance, mean_error, variance_error = found
+    solution, check = solve(tilted), solve(plain)
+    mean, of_mean = solution.values[:d], solution.influence[:, :d]
+    # The squares had their virial added, whose expectation is −Σ₀_ii.
+    variance = solution.values[d : 2 * d] + np.sum(basis**2, axis=1) - mean**2
+    of_variance = solution.influence[:, d : 2 * d] - 2 * mean * of_mean
+    mean_error, variance_error = spread(of_mean), spread(of_variance)
     objections = _inflated(virial)
     if not (variance > 0).all():
         objections.append("a corrected variance came out negative: the run is too short.")
@@ -92,7 +95,7 @@ def by_stein(
             f"two ways to correct a variance differ by {100 * np.nanmax(gap):.0f} % more than "
             "their errors: the posterior is too far from Gaussian at the chain's width."
         )
-    apart = np.abs(mean - check[1]) / sd - 2 * mean_error / sd
+    apart = (np.abs(mean - check.values) - 2 * np.hypot(mean_error, check.errors)) / sd
     if (apart > _MEAN_DISAGREEMENT).any():
         objections.append(
             f"two ways to correct a mean differ by {np.nanmax(apart):.2f} standard deviations more "
@@ -104,17 +107,6 @@ def by_stein(
         virial.covariance * np.outer(scale, scale), solution.values[2 * d :],
         solution.errors[2 * d :], tuple(objections), solution.weights,
     )  # fmt: skip
-
-
-def _moments(
-    solution: Solution, basis: np.ndarray, start: np.ndarray, d: int
-) -> tuple[Solution, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Means and variances of y = Bz with their errors; squares had their virial added."""
-    mean = basis @ solution.values[:d]
-    of_mean = solution.influence[:, :d] @ basis.T
-    variance = solution.values[d : 2 * d] + start - mean**2
-    of_variance = solution.influence[:, d : 2 * d] - 2 * mean * of_mean
-    return solution, mean, variance, spread(of_mean), spread(of_variance)
 
 
 def _inflated(virial: VirialCovariance) -> list[str]:
@@ -132,17 +124,3 @@ def _too_short(error: np.ndarray) -> str:
         f"a corrected standard deviation is known to {100 * np.nanmax(error):.0f} % only; run "
         "longer."
     )
-
-
-def repair(
-    moments: Grouped, observed: dict[str, np.ndarray] | None, frame: Frame | None
-) -> Estimate:
-    """The best estimate that a run's sums allow.
-
-    Raises:
-        ValueError: there is none; the message says why.
-    """
-    virial = from_virial(moments)
-    if observed is None or frame is None:
-        return by_virial(virial)
-    return by_stein(observed["tilted"], observed["plain"], frame, virial)

@@ -3,7 +3,7 @@ r"""The virial meter: under the posterior −E[(θ − m) gᵀ] = I, under a bia
 The batch of a step is independent of the position before it, so averages of (θ_k − m) ĝ_kᵀ, from
 the very gradients that moved the chain, measure the departure without bias. If the posterior is
 Gaussian with covariance Σ₀ = A⁻¹, then −E_h[(θ − m)(ĝ − ḡ)ᵀ] = Σ_h A: relative to the identity it
-*is* the bias of the covariance, and A follows from the Lyapunov equation (`frame.py`).
+*is* the bias of the covariance, and A follows from the Lyapunov equation (`equations/frame.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from virial.audit.frame import virial_covariance
 from virial.audit.grouped import Grouped, spread
+from virial.equations import virial_covariance
 
 
 class Meter(NamedTuple):

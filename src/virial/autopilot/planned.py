@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from virial.audit import Audit, Corrected, Stein, audit
+from virial.audit import Audit, Corrected, audit
 from virial.autopilot.judge import Judgement, judge
 from virial.autopilot.summary import Summary, summarise
+from virial.equations import MOST_COORDINATES
 from virial.forecast import Plan
 from virial.posterior import Posterior
 from virial.run import Run, sample
@@ -93,13 +94,14 @@ def carry_out(
     most = _most_steps(posterior, plan, budget)
     keep = keep_every or max(1, plan.num_chains * most * posterior.num_dimensions // _MOST_KEPT)
     grain = _block(plan.num_steps - plan.burn_in)
+    moments = "equations" if posterior.num_dimensions <= MOST_COORDINATES else "full"
 
     def go(num_steps: int, before: Run | None) -> Run:
         return sample(
             posterior, plan.sampler, num_steps, num_chains=plan.num_chains, seed=seed,
             init=plan.init if before is None else None, burn_in=plan.burn_in, keep_every=keep,
-            functions=functions, moments="full", cores=cores, progress=progress, resume=before,
-            block_size=grain, observer=Stein(),
+            functions=functions, moments=moments, cores=cores, progress=progress, resume=before,
+            block_size=grain,
         )  # fmt: skip
 
     run, notes = go(plan.num_steps, None), []

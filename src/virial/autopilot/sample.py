@@ -13,12 +13,11 @@ from virial.forecast import Plan, plan
 from virial.forecast.table import sentences
 from virial.posterior import Posterior
 from virial.run import Run
-from virial.run.observe import Observer
 from virial.run.sums import Moments
 from virial.sampler import Sampler
 
 # What a plan decides by itself, and what it is asked for where nothing is said.
-_OF_A_RUN = ("num_steps", "init", "burn_in", "moments", "resume", "block_size", "observer")
+_OF_A_RUN = ("num_steps", "init", "burn_in", "moments", "resume", "block_size")
 _OF_A_PLAN: dict[str, Any] = {"rmse": 0.05, "target": ("mean", "sd"), "num_chains": 4}
 
 
@@ -39,7 +38,6 @@ def sample(
     progress: bool = True,
     resume: Run | None = None,
     block_size: int = 256,
-    observer: Observer | None = None,
 ) -> Run: ...
 
 
@@ -92,7 +90,7 @@ def sample(
         repair: whether corrected numbers are to reach the target, or the run's own.
         progress: print plan, progress and summary; False is silent.
         **options: num_chains, seed, keep_every, functions and cores; for a sampler also burn_in,
-            init, moments, resume, block_size and observer.
+            init, moments, resume and block_size.
 
     Returns:
         A `Run`; a `PlannedRun` where no sampler is given. Its own numbers are the chain's;

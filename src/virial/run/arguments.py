@@ -6,14 +6,14 @@ import hashlib
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from virial.equations import MOST_COORDINATES
 from virial.posterior import Posterior
-from virial.run.observe import Observer
 from virial.run.result import Run, Settings
 from virial.run.sums import Moments
 from virial.sampler import Sampler
@@ -23,6 +23,9 @@ DEFAULTS: dict[str, Any] = {
     "num_chains": 1, "seed": 0, "burn_in": 0, "keep_every": 1, "moments": None,
     "block_size": 256,
 }  # fmt: skip
+
+# Positions of all chains together from which on the moment equations are kept unless told.
+_LEAST_RECORDED = 20_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,6 @@ class Request:
     cores: int | None
     stride: int = 1
     block_size: int = 256
-    observer: Observer | None = None
 
     @property
     def burn_in_steps(self) -> int:
@@ -67,7 +69,6 @@ def check(
     init: Any,
     resume: Run | None,
     block_size: Any = 256,
-    observer: Observer | None = None,
 ) -> Request:
     """Fills in what was not said, refuses what cannot be done."""
     if not isinstance(posterior, Posterior):
@@ -97,9 +98,9 @@ def check(
         raise ValueError(f"block_size must be a power of two up to 256, got {block_size}")
     if seed >= 2**64:
         raise ValueError(f"seed must lie in 0…2⁶⁴ − 1, got {seed}")
-    if moments not in (None, "full", "diagonal"):
-        raise ValueError(f'moments must be "full", "diagonal" or None, got {moments!r}')
-    moments = moments or _default_moments(posterior, sampler)
+    _check_moments(posterior, moments)
+    recorded = num_chains * ((num_steps - burn_in) // stride)
+    moments = moments or _default_moments(posterior, sampler, recorded)
     if not isinstance(functions, Mapping | None):
         raise TypeError(f"functions must map names to functions, got {functions!r}")
     functions = dict(functions or {})
@@ -110,7 +111,7 @@ def check(
         cores = _whole("cores", cores, 1)
     request = Request(
         num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores, stride,
-        block_size, observer if moments == "full" else None,
+        block_size,
     )  # fmt: skip
     if resume is not None:
         _check_resume(resume, settings(posterior, sampler, request, 0))
@@ -135,7 +136,6 @@ def settings(
         cost_per_step=cost_per_step,
         stride=request.stride,
         block_size=request.block_size,
-        observed=request.observer is not None,
     )
 
 
@@ -207,7 +207,23 @@ def _continued(name: str, value: Any, resume: Run) -> Any:
     return old
 
 
-def _default_moments(posterior: Posterior, sampler: Sampler) -> Moments:
+def _check_moments(posterior: Posterior, moments: Any) -> None:
+    if moments not in (None, *get_args(Moments)):
+        raise ValueError(
+            f'moments must be "equations", "full", "diagonal" or None, got {moments!r}'
+        )
+    if moments == "equations" and posterior.num_dimensions > MOST_COORDINATES:
+        raise ValueError(
+            f'moments must be "full" or "diagonal" above {MOST_COORDINATES} dimensions, where '
+            f'the moment equations would cost more than the steps; got "equations" in '
+            f"{posterior.num_dimensions}"
+        )
+
+
+def _default_moments(posterior: Posterior, sampler: Sampler, recorded: int) -> Moments:
+    # Where they could not tell much they would only take time to compile.
+    if posterior.num_dimensions <= MOST_COORDINATES and recorded >= _LEAST_RECORDED:
+        return "equations"
     # d × d products cost about d/n of a step; above that they would be the main cost.
     batch = sampler.gradient.cost(posterior.num_rows)
     return "full" if posterior.num_dimensions <= max(64, batch // 4) else "diagonal"
@@ -264,8 +280,6 @@ def _check_resume(resume: Run, new: Settings) -> None:
             "resume must come from the same rows, structure and sampler; it was made with "
             f"{old.sampler}, asked for is {new.sampler}"
         )
-    if new.observed != old.observed:
-        raise ValueError("an observer can neither join nor leave when resuming")
     if new.functions != old.functions:
         raise ValueError(
             "functions cannot change when resuming, and must be passed again: the run averages "

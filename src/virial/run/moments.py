@@ -14,9 +14,11 @@ import numpy as np
 from virial.run.stretches import Stretches
 
 _MAX_GROUPS = 64
-# Of these, and of what an observer adds up, sums over stretches of time are kept too.
+# Of these, and of the moment equations, sums over stretches of time are kept too.
 _DETAILS = ("weight", "mean", "second", "at", "at_second", "gradient", "cross")
-OBSERVED = "observed "
+EQUATIONS = "equations "
+# What equations are fitted to is added up over the run, without stretches.
+PILOT = "pilot "
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Totals:
             self._add(first_block, blocks, peaks)
 
     def _add(self, first_block: int, blocks: dict[str, np.ndarray], peaks: tuple[str, ...]) -> None:
-        observed = {name: blocks[name] for name in blocks if name.startswith(OBSERVED)}
+        equations = {name: blocks[name] for name in blocks if name.startswith(EQUATIONS)}
         terms = self._terms(blocks)
         for name, term in terms.items():
             before = self.sums.get(name)
@@ -64,7 +66,7 @@ class Totals:
         second = terms["second"]
         square = second if second.ndim == 3 else np.einsum("cbii->cbi", second)
         self.groups.add(first_block, terms["weight"], terms["mean"], square)
-        details = {name: terms[name] for name in _DETAILS if name in terms} | observed
+        details = {name: terms[name] for name in _DETAILS if name in terms} | equations
         if self.details is None:
             self.details = Stretches.of(details, self.num_chains or len(self.origin))
         self.details.add(first_block, details)
@@ -87,6 +89,8 @@ class Totals:
             terms["cross"] = blocks["cross"] + _outer(w, at, g, full)
             terms["gradient_second"] = blocks["gradient_second"] + w1 * g**2
         for name, values in blocks.items():
+            if name.startswith(PILOT):
+                terms[name] = values.astype(np.float64)
             if name.startswith(("function ", "statistic ")):
                 values = values.astype(np.float64)
                 terms[name] = (w1 if values.ndim == 3 else w) * values

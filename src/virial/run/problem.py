@@ -36,14 +36,14 @@ class Problem(NamedTuple):
     sampler: Sampler
     prepared: PyTree
     data: PyTree
-    frame: Frame
+    looks: Looks
 
 
-class Frame(NamedTuple):
-    """What an observer was fitted to, and whether it looks yet."""
+class Looks(NamedTuple):
+    """The stage that the moment equations are in, and the coordinates fitted for it."""
 
-    looks: Any
-    fitted: PyTree
+    stage: Any
+    frame: PyTree
 
 
 class ChainState(NamedTuple):

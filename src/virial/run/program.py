@@ -21,13 +21,13 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, PyTree
 
+from virial.equations import MomentEquations
 from virial.gradient import Drawn, Source
 from virial.gradient.words import fold, standard_normals
 from virial.posterior import Posterior
 from virial.run.gather import Gathered, at, never, put, take
-from virial.run.moments import OBSERVED
-from virial.run.observe import Observer
-from virial.run.problem import ChainState, Frame, Limits, Problem
+from virial.run.moments import EQUATIONS, PILOT
+from virial.run.problem import ChainState, Limits, Looks, Problem
 from virial.run.sums import Emitted, Moments, block_sums, weights_of
 from virial.sampler import Emission, Noise, Sampler, size_of_step
 
@@ -49,12 +49,12 @@ class Program:
         prepared: what the sampler's estimator worked out before the run.
         functions: averaged over the run, each from a position to an array.
         keep_every: distance of kept draws in steps, None to keep none.
-        moments: "full" keeps d × d second moments, "diagonal" their diagonals.
+        moments: "diagonal" keeps the diagonals of second moments, others all of them.
         num_chains: chains that one call runs.
         most_steps: of a block.
         width: chains that step side by side; those that fill no group go one after the other.
-        observer: keeps sums of features beside the moments; None for no one.
-        frame: what it was fitted to; None while it does not look.
+        equations: whose sums are kept beside the moments; None for none.
+        looks: their stage and coordinates; None for the first.
     """
 
     posterior: Posterior
@@ -66,8 +66,8 @@ class Program:
     num_chains: int
     most_steps: int = 256
     width: int = 1
-    observer: Observer | None = None
-    frame: PyTree = None
+    equations: MomentEquations | None = None
+    looks: Looks | None = None
 
     @cached_property
     def block_size(self) -> int:
@@ -107,20 +107,19 @@ class Program:
         """Sampler, preparations and rows."""
         dtype = self.posterior.dtype
         sampler = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), self.sampler)
-        frame = self.frame
-        if self.observer is not None and frame is None:
-            frame = self.observer.blank(self.posterior.num_dimensions, dtype)
-        looks = np.asarray(self.frame is not None)
-        return Problem(sampler, self.prepared, self.posterior.data, Frame(looks, frame))
+        looks = self.looks
+        if looks is None:
+            looks = Looks(np.int32(0), self.equations and self.equations.blank(dtype))
+        return Problem(sampler, self.prepared, self.posterior.data, looks)
 
     @cached_property
     def compiled(self) -> Callable[..., tuple[PyTree, dict[str, Array]]]:
         """`chunk`, compiled."""
         return jax.jit(self.chunk)
 
-    def looking_from(self, frame: PyTree) -> Program:
-        """The program whose observer looks; nothing is compiled anew."""
-        program = replace(self, frame=frame)
+    def looking(self, looks: Looks) -> Program:
+        """The program in a stage of its equations; nothing is compiled anew."""
+        program = replace(self, looks=looks)
         program.__dict__["compiled"] = self.compiled
         return program
 
@@ -208,8 +207,8 @@ class Program:
         }
         statistics, moments = self.sampler.statistics, self.moments
         sums = block_sums(emitted, weights, ran, functions, statistics, moments)
-        if self.observer is not None:
-            sums |= self._observed(problem.frame, emitted, weights, functions)
+        if self.equations is not None:
+            sums |= self._equations(problem.looks, emitted, weights, functions)
         if self.keep_every is not None:
             kept = (limits.phase - offset) % self.keep_every
             kept = kept + self.keep_every * jnp.arange(
@@ -220,23 +219,31 @@ class Program:
             sums["draws"] = theta if everything else theta[jnp.minimum(kept, S - 1)]
         return state, sums
 
-    def _observed(
-        self, frame: Frame, emitted: Emitted, weights: Array, functions: Mapping[str, Callable]
+    def _equations(
+        self, looks: Looks, emitted: Emitted, weights: Array, functions: Mapping[str, Callable]
     ) -> dict[str, Array]:
-        """What the observer adds up; zeros, at no cost, while it does not look."""
-        observer, at, gradients = self.observer, emitted.at, emitted.gradients
-        assert observer is not None
+        """The sums of this stage of the moment equations; of others zeros, at no cost."""
+        equations, at, gradients = self.equations, emitted.at, emitted.gradients
+        assert equations is not None
         assert gradients is not None
 
-        def look() -> dict[str, Array]:
+        def third() -> dict[str, Array]:
+            return {PILOT + "third": equations.third(looks.frame, at, gradients, weights)}
+
+        def sums() -> dict[str, Array]:
             values = [jax.vmap(f)(at).reshape(len(at), -1) for f in functions.values()]
             none = jnp.zeros((len(at), 0), at.dtype)
             columns = jnp.concatenate([none, *values], axis=1).astype(at.dtype)
-            return observer.sums(frame.fitted, at, gradients, columns, weights)
+            found = equations.sums(looks.frame, at, gradients, columns, weights)
+            return {EQUATIONS + name: value for name, value in found.items()}
 
-        blank = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), jax.eval_shape(look))
-        sums = lax.cond(frame.looks, look, lambda: blank)
-        return {OBSERVED + name: values for name, values in sums.items()}
+        stages = [third, sums] if equations.cubic else [sums]
+        blank = {}
+        for stage in stages:
+            shapes = jax.eval_shape(stage)
+            blank |= {name: jnp.zeros(like.shape, like.dtype) for name, like in shapes.items()}
+        branches = [lambda: blank, *(lambda stage=stage: blank | stage() for stage in stages)]
+        return lax.switch(looks.stage, branches)
 
     def _step_sizes(self, sampler: Sampler, limits: Limits, first_step: Array) -> Any:
         """h of each step of a block under a schedule, else the one h of all."""
@@ -314,6 +321,11 @@ class Program:
             lambda problem, key: self._draw(problem, key, 0, 1), self.problem, key
         )
         return 0 if drawn is None else drawn.rows.shape[1]
+
+    @property
+    def emits_gradients(self) -> bool:
+        """Whether the sampler evaluates any."""
+        return self._emission.gradient is not None
 
     @cached_property
     def _emission(self) -> Emission:

@@ -27,7 +27,7 @@ class Settings:
         num_steps: steps asked for.
         burn_in: steps left out of averages and draws.
         keep_every: distance of kept draws in recorded positions, None for none.
-        moments: "full" or "diagonal" second moments.
+        moments: "equations", "full" or "diagonal".
         functions: the averaged functions' names and shapes.
         sampler: the sampler in words.
         fingerprint: a checksum of sampler, rows and structure, compared on resumption.
@@ -35,7 +35,6 @@ class Settings:
         cost_per_step: row gradients of one step of one chain, on average.
         stride: steps from one recorded position to the next, 1 but for sweeps.
         block_size: steps of a block at most.
-        observed: whether sums for `audit` were to be kept beside the moments.
     """
 
     seed: int
@@ -51,7 +50,6 @@ class Settings:
     cost_per_step: float
     stride: int = 1
     block_size: int = 256
-    observed: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +84,7 @@ class Run:
     totals: Totals = field(repr=False)
     kept: np.ndarray | None = field(repr=False)
     checkpoint: Checkpoint = field(repr=False)
-    frame: list[np.ndarray] | None = field(default=None, repr=False)
+    looks: list[np.ndarray] | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> PyTree[Float[np.ndarray, ...]]:
@@ -187,7 +185,7 @@ class Run:
 
     @property
     def _full(self) -> bool:
-        return self.settings.moments == "full"
+        return self.settings.moments != "diagonal"
 
     @property
     def flat_mean(self) -> np.ndarray:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from virial.equations import MomentEquations
 from virial.gradient.words import chain_key
 from virial.posterior import Posterior
 from virial.run import arguments
@@ -22,11 +23,10 @@ from virial.run.drive import Checkpoint, Outcome, Span
 from virial.run.execute import execute
 from virial.run.interrupt import interruptible
 from virial.run.moments import Totals
-from virial.run.observe import Observer
-from virial.run.pilot import run_observed
 from virial.run.program import Program
 from virial.run.progress import Display, display
 from virial.run.result import Run
+from virial.run.stages import run_in_stages
 from virial.run.sums import Moments
 from virial.sampler import Sampler, fit
 from virial.sampler.algorithm import position_of
@@ -48,7 +48,6 @@ def sample(
     progress: bool = True,
     resume: Run | None = None,
     block_size: int = 256,
-    observer: Observer | None = None,
 ) -> Run:
     r"""Runs Markov chains on a posterior and returns their averages and draws.
 
@@ -68,14 +67,15 @@ def sample(
             None keeps none, so that memory does not grow with the run.
         functions: names and functions of the position whose time averages to keep.
         moments: "full" keeps the d × d second moments of positions and gradients, "diagonal"
-            their diagonals; full up to d = 64, or a quarter of the batch, unless given.
+            their diagonals, "equations" beside the full ones what `audit` corrects a run with;
+            unless given equations up to d = 50 from 20 000 positions of all chains on, else
+            full up to d = 64 or a quarter of the batch.
         cores: worker processes to use; None decides by the work, 1 stays in this process.
         progress: show a bar where there is a terminal.
         resume: a run, perhaps loaded from a file, to go on with as if it had never stopped;
             seed, chains, burn-in and what is kept are then the run's.
         block_size: steps of a block at most, a power of two: sums are kept block by block, and
             standard errors made of them, so runs of a few hundred steps do well with fewer.
-        observer: keeps sums of features fitted to the chains, for `audit`.
 
     Returns:
         A `Run`; its status tells whether it finished, was interrupted or diverged.
@@ -95,7 +95,7 @@ def sample(
     began = time.perf_counter()
     request = arguments.check(
         posterior, sampler, num_steps, num_chains, seed, burn_in, keep_every, functions, moments,
-        cores, init, resume, block_size, observer,
+        cores, init, resume, block_size,
     )  # fmt: skip
     program = _program(posterior, sampler, request)
     keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
@@ -103,20 +103,22 @@ def sample(
         start = _begin(program, keys, init, request, resume)
         program = in_company(program, keys, start.states)
 
-        def go(program: Program, span: Span, start: Checkpoint) -> Outcome:
-            return execute(program, span, keys, start, request.cores, screen, stop)
+        def go(program: Program, span: Span, start: Checkpoint, pilot: bool) -> Outcome:
+            # A pilot is too short for processes of its own, unless its steps are dear.
+            cores = None if pilot and request.cores != 1 else request.cores
+            return execute(program, span, keys, start, cores, screen, stop)
 
-        frame = None if resume is None else resume.frame
-        outcome, frame = run_observed(go, program, _span(program, request), start, frame)
+        looks = None if resume is None else resume.looks
+        outcome, looks = run_in_stages(go, program, _span(program, request), start, looks)
     seconds = time.perf_counter() - began + (resume.seconds if resume else 0.0)
-    run = _run(program, request, outcome, frame, seconds)
+    run = _run(program, request, outcome, looks, seconds)
     warn(run, posterior, program.sampler)
     return run
 
 
 def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Program:
     fitted = fit(sampler.preconditioner, posterior.num_dimensions, posterior.dtype)
-    return Program(
+    program = Program(
         posterior,
         replace(sampler, preconditioner=fitted),
         sampler.gradient.prepare(posterior),
@@ -125,8 +127,10 @@ def _program(posterior: Posterior, sampler: Sampler, request: Request) -> Progra
         request.moments,
         request.num_chains,
         request.block_size,
-        observer=request.observer,
     )
+    if request.moments != "equations" or not program.emits_gradients:
+        return program
+    return replace(program, equations=MomentEquations(posterior.num_dimensions))
 
 
 def _span(program: Program, request: Request) -> Span:
@@ -167,7 +171,7 @@ def _begin(
     return Checkpoint(0, states, Totals(origin))
 
 
-def _run(program: Program, request: Request, outcome: Outcome, frame: Any, seconds: float) -> Run:
+def _run(program: Program, request: Request, outcome: Outcome, looks: Any, seconds: float) -> Run:
     posterior, sampler = program.posterior, program.sampler
     kept, bookmark = None, outcome.bookmark
     if request.keep_every is not None:
@@ -186,5 +190,5 @@ def _run(program: Program, request: Request, outcome: Outcome, frame: Any, secon
         outcome.end.totals,
         kept,
         bookmark,
-        None if frame is None else [np.asarray(leaf) for leaf in jax.tree.leaves(frame)],
+        looks,
     )

@@ -41,8 +41,8 @@ def save(run: Run, path: Path) -> None:
     arrays |= _totals_arrays("checkpoint", run.checkpoint.totals)
     for i, leaf in enumerate(jax.tree.leaves(run.checkpoint.states)):
         arrays[f"checkpoint/state/{i}"] = np.asarray(leaf)
-    for i, leaf in enumerate(run.frame or []):
-        arrays[f"frame/{i}"] = leaf
+    for i, leaf in enumerate(run.looks or []):
+        arrays[f"looks/{i}"] = leaf
     header = {
         "format": _FORMAT,
         "settings": asdict(run.settings),
@@ -56,7 +56,7 @@ def save(run: Run, path: Path) -> None:
         | {"checkpoint": _groups_header(run.checkpoint.totals)},
         "details": {"end": _details_header(run.totals)}
         | {"checkpoint": _details_header(run.checkpoint.totals)},
-        "frame": None if run.frame is None else len(run.frame),
+        "looks": None if run.looks is None else len(run.looks),
         "position": _encode(run.layout),
     }
     with _replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
@@ -141,7 +141,7 @@ def _run(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
     shapes = {name: tuple(shape) for name, shape in settings.pop("functions").items()}
     kept = arrays.get("draws")
     states = [arrays[f"checkpoint/state/{i}"] for i in range(header["num_states"])]
-    frame = header["frame"]
+    looks = header["looks"]
     return Run(
         Settings(**settings, functions=shapes),
         _decode(header["position"]),
@@ -156,7 +156,7 @@ def _run(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
             _totals("checkpoint", arrays, header),
             [] if kept is None else [kept[:, : header["kept"]]],
         ),
-        None if frame is None else [arrays[f"frame/{i}"] for i in range(frame)],
+        None if looks is None else [arrays[f"looks/{i}"] for i in range(looks)],
     )
 
 

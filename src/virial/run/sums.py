@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from virial.sampler import Reduction
 
-Moments = Literal["full", "diagonal"]
+Moments = Literal["equations", "full", "diagonal"]
 
 
 class Emitted(NamedTuple):
@@ -54,7 +54,7 @@ def block_sums(
     share = weights / jnp.where(total > 0, total, 1)
     shift = share @ (theta - theta[0])
     centred = theta - theta[0] - shift
-    product = _products[moments]
+    product = _diagonal if moments == "diagonal" else _full
     sums = {"weight": total, "mean": theta[0] + shift}
     sums["second"] = product(weights, centred, centred)
     finite = jnp.isfinite(jnp.sum(theta, axis=1))
@@ -79,7 +79,9 @@ def block_sums(
     return sums
 
 
-_products: dict[str, Callable[[Array, Array, Array], Array]] = {
-    "full": lambda weights, a, b: (weights[:, None] * a).T @ b,
-    "diagonal": lambda weights, a, b: weights @ (a * b),
-}
+def _full(weights: Array, a: Array, b: Array) -> Array:
+    return (weights[:, None] * a).T @ b
+
+
+def _diagonal(weights: Array, a: Array, b: Array) -> Array:
+    return weights @ (a * b)

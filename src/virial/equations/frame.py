@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from virial.run.observe import Pilot
+from virial.equations.pilot import Pilot
 
 # The tilt may inflate the variance of the weights to this factor at most.
 _MOST_INFLATION = 2.5
@@ -29,12 +29,14 @@ class Frame(NamedTuple):
         basis: B.
         inverse: B⁻¹.
         tilt: s in the tilt τ = exp(−Σ s_i z_i²), which draws a chain that is too wide together.
+        cubic: T, a row for each z_j z_k (`cubic.py`); none in many dimensions.
     """
 
     centre: Float[Any, " d"]
     basis: Float[Any, "d d"]
     inverse: Float[Any, "d d"]
     tilt: Float[Any, " d"]
+    cubic: Float[Any, "p d"]
 
 
 def virial_covariance(
@@ -67,7 +69,7 @@ def virial_covariance(
 
 
 def fit_frame(pilot: Pilot) -> Frame:
-    """The frame of a pilot's moments, in float64.
+    """The frame of a pilot's moments, in float64, without skewness.
 
     Raises:
         ValueError: the virial is not positive definite.
@@ -80,7 +82,7 @@ def fit_frame(pilot: Pilot) -> Frame:
     kappa, U = np.linalg.eigh((whitened + whitened.T) / 2)
     basis = R @ U
     inverse = U.T @ scipy.linalg.solve_triangular(R, np.eye(len(R)), lower=True)
-    return Frame(centre, basis, inverse, _tilt(kappa))
+    return Frame(centre, basis, inverse, _tilt(kappa), np.zeros((0, len(R))))
 
 
 def _tilt(kappa: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:

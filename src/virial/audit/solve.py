@@ -1,0 +1,51 @@
+"""The Stein moment equations solved: all targets at once, with standard errors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+
+class Solution(NamedTuple):
+    """What the moment equations give.
+
+    Attributes:
+        values: c for every column of targets.
+        errors: their standard errors.
+        influence: sums of the influence function of every target over every group, over the
+            whole weight: their spread is the standard error.
+        weights: v with c = E_h[(vᵀw) φ] for every φ.
+    """
+
+    values: Float[np.ndarray, " q"]
+    errors: Float[np.ndarray, " q"]
+    influence: Float[np.ndarray, "g q"]
+    weights: Float[np.ndarray, " p"]
+
+
+def solve(sums: Float[np.ndarray, "g p c"]) -> Solution:
+    """Solves the equations of `virial.equations.stein` from their sums in groups of steps.
+
+    Args:
+        sums: for each group Σ w (F̂, targets)ᵀ; the first p columns are F̂.
+
+    Raises:
+        ValueError: the equations are singular.
+    """
+    p = sums.shape[1]
+    total = sums.sum(axis=0)
+    M, b = total[:, :p], total[:, p:]
+    rows, columns = (np.sqrt(np.sum(M**2, axis=axis)) for axis in (1, 0))
+    try:
+        inverse = np.linalg.inv(M / np.outer(rows, columns)) / np.outer(columns, rows)
+    except np.linalg.LinAlgError:
+        raise ValueError("the moment equations are singular") from None
+    a = inverse @ b
+    v = inverse[0]
+    residuals = sums[:, :, p:] - sums[:, :, :p] @ a
+    influence = np.einsum("p,gpq->gq", v, residuals)
+    groups = len(sums)
+    errors = np.sqrt(groups / max(groups - 1, 1) * np.sum(influence**2, axis=0))
+    return Solution(a[0], errors, influence, v)
