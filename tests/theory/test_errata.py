@@ -161,6 +161,32 @@ def test_row_17_the_size_of_the_leading_error():
     assert sp.limit(bias / N, N, sp.oo) == var_x / (4 * n)
 
 
+def test_the_error_of_long_chains():
+    """Eq. MSEboundIntro on the toy model: MSE = b²h² + c/(Kh) + …, hence K ~ ε⁻³ and h ~ ε.
+
+    From lag sums: K Var of the average of θ² is Σ_l 2(Sρ^l)² + 4μ²Sρ^l over all lags l, with S the
+    stationary variance and ρ = 1 − hA.
+    """
+    mu, eps, bias, cost = sp.symbols("mu epsilon b c", positive=True)
+    rho = 1 - h * A
+
+    def both_sides(q):
+        return (1 + q) / (1 - q)  # Σ q^|l|
+
+    variance = 2 * SGLD**2 * both_sides(rho**2) + 4 * mu**2 * SGLD * both_sides(rho)
+    c_exact = sp.limit(sp.simplify(h * variance), h, 0)
+    S0 = 1 / (2 * A)
+    assert sp.simplify(c_exact - (2 * S0**2 + 8 * mu**2 * S0) / A) == 0
+    assert sp.simplify(sp.limit((SGLD - S0) / h, h, 0) - (V / (2 * A) + sp.Rational(1, 4))) == 0
+    # The least K with b²h² + c/(Kh) = ε².
+    steps = cost / (h * (eps**2 - bias**2 * h**2))
+    (best,) = [root for root in sp.solve(sp.diff(steps, h), h) if root.is_positive]
+    assert sp.simplify(best - eps / (sp.sqrt(3) * bias)) == 0
+    least = sp.simplify(steps.subs(h, best))
+    assert sp.simplify(least - sp.Rational(3, 2) * sp.sqrt(3) * bias * cost / eps**3) == 0
+    assert sp.diff(steps, h, 2).subs(h, best).simplify().is_positive
+
+
 # The claims about figures that are claims about the formulas above.
 
 
@@ -177,9 +203,20 @@ def hV(size, batch, scaled_step):
 
 
 def test_claim_figure_1():
-    """n = 10: the curves cross (hV = 4) inside the stable range; n = 200: they do not."""
+    """n = 10: the curves cross (hV = 4) inside the stable range; n = 200: they do not.
+
+    mSGLD's bias is Euler's times 1 + (hV)²/(2r), comparable for small r only.
+    """
     assert hV(1000, 10, 0.01) < 4 < hV(1000, 10, 2.0)
     assert hV(1000, 200, 2.0) < 4
+    euler = sp.simplify((EULER * 2 * A - 1).subs(h, r / A))
+    excess = sp.simplify(((MSGLD - EULER) * 2 * A).subs(h, r / A).subs(V, c * A / r))  # hV = c
+    ratio = sp.simplify(excess / euler)
+    assert sp.simplify(ratio - c**2 / (2 * r)) == 0
+    share = {step: hV(1000, 200, step) ** 2 / (2 * step) for step in (0.01, 0.5, 1.9)}
+    assert share[0.01] < 0.03
+    assert share[0.5] > 0.9
+    assert share[1.9] > 3.5
 
 
 def test_claim_figure_2():

@@ -282,6 +282,19 @@ def test_infinite_length_is_the_limit(scheme):
         assert mine.mse(scheme, math.inf, **options) == pytest.approx(limit**2)
 
 
+def test_figure_two():
+    """At r = 1/20 the order of the curves at few steps is the reverse of the order at many."""
+    mine = GaussianToy(QUANTILES)
+    for n in (3, 30, 300):
+        errors = [
+            [mine.mse(scheme, K, rows, r=0.05) for K in (20, 10**7)]
+            for scheme, rows in (("euler", None), ("sgld", n), ("msgld", n))
+        ]
+        few, many = (np.argsort([error[i] for error in errors]).tolist() for i in (0, 1))
+        assert few == many[::-1]
+        assert many == ([0, 1, 2] if n < 7 else [0, 2, 1])
+
+
 # Steps at and beyond the limit
 
 
@@ -291,6 +304,9 @@ def test_unstable_steps_are_plain_results_for_finite_chains():
         exact = oracles.time_average("sgld", theirs, 2, r / mine.A, 12)
         assert mine.mse("sgld", 12, 2, r=r) == pytest.approx(exact.mse, rel=1e-10)
     assert mine.mse("sgld", 10**9, 2, r=2.5) == math.inf
+    # beyond the range of Decimals too
+    for call in (mine.mse, mine.bias, mine.relative_variance_error):
+        assert call("sgld", 10**30, 2, r=1e300) == math.inf
 
 
 @pytest.mark.parametrize("r", [2.0, 3.0])
@@ -325,6 +341,7 @@ def test_no_stationary_law_beyond_the_limit(r):
         ({"n": 2, "r": 0.1, "power": 0}, "power must be a positive integer"),
         ({"n": 2, "r": 0.1, "theta0": math.inf}, "theta0 must be finite"),
         ({"n": 2, "r": 0.1, "kappa": math.nan}, "kappa must be finite"),
+        ({"n": 2, "r": 0.1, "replace": "no"}, "replace must be True or False, got 'no'"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):

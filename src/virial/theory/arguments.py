@@ -81,6 +81,18 @@ def check_step(A: Decimal, h: Any, r: Any, stable: bool = False) -> Decimal:
     return step
 
 
+def check_replace(replace: Any) -> bool:
+    """Whether rows are drawn with replacement: nothing but a truth value.
+
+    Example:
+        >>> check_replace(np.True_)
+        True
+    """
+    if not isinstance(replace, (bool, np.bool_)):
+        raise ValueError(f"replace must be True or False, got {replace!r}.")
+    return bool(replace)
+
+
 def check_num_steps(num_steps: Any) -> int | float:
     """A positive integer, or infinity.
 

@@ -58,15 +58,12 @@ class _Search(NamedTuple):
     scheme: str
     rmse: float
     options: dict[str, Any]  # replace, kappa, theta0, power
-    known: dict[int, Joint[float]]  # by n
 
     def joint_moments(self, n: int) -> Joint[float]:
-        if n not in self.known:
-            with many_digits():
-                order, replace = 2 * self.options["power"], self.options["replace"]
-                joint = self.toy.joint_moments(self.scheme, n, replace, order)
-                self.known[n] = {key: float(value) for key, value in joint.items()}
-        return self.known[n]
+        order, replace = 2 * self.options["power"], self.options["replace"]
+        with many_digits():
+            joint = self.toy.joint_moments(self.scheme, n, replace, order)
+            return {key: float(value) for key, value in joint.items()}
 
     def mse(self, r: float, n: int, num_steps: float) -> float:
         return self.toy.mse(self.scheme, num_steps, n, r=r, **self.options)
@@ -110,8 +107,9 @@ def cheapest(
         )
     for name, value in (("kappa", kappa), ("theta0", theta0)):
         arguments.check_number(name, value)
+    replace = arguments.check_replace(replace)
     options = {"replace": replace, "kappa": kappa, "theta0": theta0, "power": power}
-    search = _Search(toy, scheme, rmse, options, {})
+    search = _Search(toy, scheme, rmse, options)
     r, n = _coarse_grid(search)
     K = _first_steps(search, r, n)
     if not np.isfinite(K).any():

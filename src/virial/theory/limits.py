@@ -86,6 +86,7 @@ def large_data_limit(
     """
     scheme = arguments.check_scheme(scheme)
     n_power = _check(scheme, num_steps, n, h, r, error)
+    replace = arguments.check_replace(replace)
     for name, value in (("sigma_theta", sigma_theta), ("sigma_x", sigma_x)):
         arguments.check_number(name, value, positive=True)
     for name, value in (("kappa", kappa), ("theta0", theta0), ("theta_true", theta_true)):

@@ -82,6 +82,7 @@ def random_data(
     N = arguments.check_num_rows(N)
     scheme = arguments.check_scheme(scheme)
     n = arguments.check_batch_size(n, N, scheme)
+    replace = arguments.check_replace(replace)
     num_steps = arguments.check_num_steps(num_steps)
     power = arguments.check_power(power, largest=2)
     for name, value in (("sigma_theta", sigma_theta), ("sigma_x", sigma_x)):

@@ -20,6 +20,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from virial.theory.arguments import check_replace
+
 
 @dataclass(frozen=True)
 class NoiseMoments:
@@ -55,7 +57,7 @@ def noise_moments(row_gradients: ArrayLike, batch_size: int, replace: bool = Fal
         >>> noise.estimate_second_moment
         array([[10.3359375]])
     """
-    g = np.asarray(row_gradients, float)
+    g, replace = np.asarray(row_gradients, float), check_replace(replace)
     if g.ndim != 2 or not g.size or not np.isfinite(g).all():
         raise ValueError(f"row_gradients must be a finite N × d table, got shape {g.shape}")
     N, n = len(g), operator.index(batch_size)
