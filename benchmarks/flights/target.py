@@ -9,7 +9,7 @@ each. Hierarchical, centred: beside these an effect b_k for each of the 104 dest
 d = 38 + 1 + 104 = 143. The likelihood sees (β, b) alone, so these are its coefficients: a control
 variate acts on the linear predictor, and the scale enters through the prior without any noise.
 
-`benchmarks.flights_plain` and `benchmarks.flights_hierarchical` make the references.
+`benchmarks.flights_plain` and `benchmarks.flights.long_nuts` make the references.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ class Reference:
         return (np.asarray(mean) - self.mean) / self.sd, np.asarray(sd) / self.sd - 1
 
     def save(self, name: str) -> None:
-        """Writes `reference/flights_NAME.json`."""
+        """Writes `reference/NAME.json`."""
         FOLDER.mkdir(exist_ok=True)
         content = {
             key: value.tolist() if isinstance(value, np.ndarray) else value
             for key, value in vars(self).items()
         }
-        (FOLDER / f"flights_{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+        (FOLDER / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
 def reference(name: str) -> Reference:
     """The reference "plain" or "hierarchical", from its file."""
-    content = json.loads((FOLDER / f"flights_{name}.json").read_text())
+    content = json.loads((FOLDER / f"{name}.json").read_text())
     return Reference(
         **{
             k: np.array(v) if isinstance(v, list) and k != "names" else v
