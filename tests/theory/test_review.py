@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from virial.theory import GaussianToy, LinearGaussian, bias_coefficient, random_data
+from virial.theory import (
+    GaussianToy,
+    LinearGaussian,
+    bias_coefficient,
+    noise_moments,
+    random_data,
+)
 
 
 def normal(x):
@@ -118,3 +124,49 @@ def test_linear_gaussian_names_what_is_wrong():
         model.stationary("msgld", 0.1, noise_second_moment=[1, 2, 3])
     with pytest.raises(ValueError, match="noise_second_moment must be positive semidefinite"):
         model.stationary("msgld", 0.1, noise_second_moment=[-1.0, 1.0])
+
+
+@pytest.mark.parametrize("scheme", ["sgld", "leimkuhler_matthews", "sghmc", "baoab", "ubu"])
+@pytest.mark.parametrize("h", [1e10, 1e100, 1e300])
+def test_steps_of_any_size_give_plain_results(scheme, h):
+    model = LinearGaussian([[1.0, 0.2], [0.2, 0.5]], 1.0, mean=0.3)
+    for power in (1, 2):
+        mse = model.time_average(scheme, h, 5, power=power).mse
+        assert np.all(mse > 1e10)
+    with pytest.raises(ValueError, match="a stationary law needs h <"):
+        model.stationary(scheme, h)
+
+
+@pytest.mark.parametrize("scheme", ["sghmc", "baoab", "ubu"])
+def test_weak_damping_is_accurate_or_refused(scheme):
+    """Measured: 10⁻¹⁶ √(2a)/γ."""
+    model = LinearGaussian([2.0])
+    h = 0.3 if scheme == "baoab" else 1e-4
+    for friction in (1e-3, 1e-6, 3e-10):
+        variance = model.stationary(scheme, h, friction=friction)[0]
+        assert variance == pytest.approx(0.25, rel=1e-8 + 1e-15 / friction)
+    with pytest.raises(ValueError, match="friction must be at least 2e-10"):
+        model.stationary(scheme, h, friction=1e-10)
+    with pytest.raises(ValueError, match="beyond the range of float64"):
+        model.stationary(scheme, 1e-300)
+
+
+def test_linear_gaussian_and_its_noise_name_what_is_no_number():
+    model = LinearGaussian([1.0])
+    with pytest.raises(ValueError, match="A must be real numbers, got 'a'"):
+        LinearGaussian("a")
+    with pytest.raises(ValueError, match="A must be real numbers"):
+        LinearGaussian([1 + 1j])
+    with pytest.raises(ValueError, match=r"theta0 must be real numbers, got \['x'\]"):
+        model.time_average("sgld", 0.1, 10, ["x"])
+    with pytest.raises(ValueError, match=r"num_steps must be at most 1e\+18"):
+        model.time_average("sgld", 0.1, 10**300)
+    with pytest.raises(ValueError, match="lags must be a list of integers"):
+        model.chain("sgld", 0.1).autocovariance(np.array([], int))
+    for size in (2.5, True, 0):
+        with pytest.raises(ValueError, match="batch_size must be an integer in 1…3"):
+            noise_moments(np.ones((3, 2)), size)
+    with pytest.raises(ValueError, match="row_gradients must be real numbers"):
+        noise_moments("a", 2)
+    with pytest.raises(ValueError, match="noise_variance must be a real number"):
+        bias_coefficient(normal, np.square, "a")

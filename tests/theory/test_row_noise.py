@@ -42,7 +42,7 @@ def test_single_rows_allow_no_estimate() -> None:
 
 
 def test_refuses_what_is_no_batch() -> None:
-    with pytest.raises(ValueError, match="batch_size must lie in 1…3"):
+    with pytest.raises(ValueError, match="batch_size must be an integer in 1…3"):
         noise_moments(np.ones((3, 2)), 4)
     with pytest.raises(ValueError, match="row_gradients must be"):
         noise_moments(np.ones(3), 2)

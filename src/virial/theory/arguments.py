@@ -35,7 +35,7 @@ def check_batch_size(n: Any, N: int, scheme: str) -> int:
     """
     if scheme == "euler" and n is None:
         return N
-    if not _is_integer(n) or not 1 <= n <= N:
+    if not is_integer(n) or not 1 <= n <= N:
         raise ValueError(
             f"n (rows per gradient) must be an integer in 1…{N} (the number of rows), got {n!r}; "
             'for all rows use scheme="euler".'
@@ -104,7 +104,7 @@ def check_num_steps(num_steps: Any) -> int | float:
         return num_steps
     if isinstance(num_steps, float) and num_steps.is_integer():
         num_steps = int(num_steps)  # 1e6 is how people write a million
-    if not _is_integer(num_steps) or num_steps < 1:
+    if not is_integer(num_steps) or num_steps < 1:
         raise ValueError(
             f"num_steps must be a positive integer, or math.inf for the limit, got {num_steps!r}."
         )
@@ -118,7 +118,7 @@ def check_power(power: Any, largest: int | None = None, name: str = "power") -> 
         >>> check_power(2)
         2
     """
-    if not _is_integer(power) or power < 1 or (largest is not None and power > largest):
+    if not is_integer(power) or power < 1 or (largest is not None and power > largest):
         upper = "" if largest is None else f" of at most {largest}"
         raise ValueError(f"{name} must be a positive integer{upper}, got {power!r}.")
     return int(power)
@@ -148,7 +148,7 @@ def check_num_rows(N: Any) -> int:
         >>> check_num_rows(np.int64(10))
         10
     """
-    if not _is_integer(N) or N < 2:
+    if not is_integer(N) or N < 2:
         raise ValueError(f"N (number of rows) must be an integer of at least 2, got {N!r}.")
     return int(N)
 
@@ -177,5 +177,11 @@ def check_rows(x: Any) -> np.ndarray:
     return rows
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
+    """An integer, NumPy's included, and no truth value.
+
+    Example:
+        >>> is_integer(np.int32(3)), is_integer(True), is_integer(3.0)
+        (True, False, False)
+    """
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -23,7 +23,10 @@ def finite_array(name: str, value: ArrayLike) -> np.ndarray:
         >>> finite_array("mean", [1, 2])
         array([1., 2.])
     """
-    array = np.asarray(value, dtype=float)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be real numbers, got {value!r}") from None
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite, got NaN or infinity in it")
     return array

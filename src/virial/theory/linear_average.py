@@ -21,6 +21,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from virial.theory.dyadic_sum import dyadic_nodes
+from virial.theory.linear_arguments import finite_array
 from virial.theory.linear_chain import LinearChain
 from virial.theory.linear_moments import LARGEST, moment_average
 from virial.theory.linear_segment import Segment, ladder
@@ -33,6 +34,8 @@ Law = tuple[np.ndarray, np.ndarray]
 _DEAD = 42.0
 _MOST_EXPLICIT = 20_000
 _CHUNK = 2_000
+# Positions of nodes are 64-bit integers.
+_MOST_STEPS = 10**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,8 @@ class TimeAverage:
     @property
     def mse(self) -> Float[np.ndarray, " d"]:
         """Mean squared error: bias² + variance."""
-        return self.bias**2 + self.variance
+        with np.errstate(over="ignore"):  # of an unstable chain
+            return self.bias**2 + self.variance
 
 
 def time_average(
@@ -84,6 +88,8 @@ def time_average(
     for name, value, least in (("burn_in", burn_in, 0), ("num_steps", num_steps, burn_in + 1)):
         if not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    if num_steps > _MOST_STEPS:
+        raise ValueError(f"num_steps must be at most {_MOST_STEPS:.0e}, got {num_steps!r}")
     mean = np.zeros_like(chain.mean) if centred else chain.mean
     square = chain.posterior_covariance
     square = square if chain.is_diagonal else np.diag(square)
@@ -120,8 +126,8 @@ def _initial_law(chain: LinearChain, theta0: ArrayLike | str) -> Law | None:
 
 def _initial_position(chain: LinearChain, theta0: ArrayLike) -> np.ndarray:
     """θ_0 − m in modes."""
-    theta0, d = np.asarray(theta0, float), len(chain.mean)
-    if theta0.shape not in {(), (1,), (d,)} or not np.all(np.isfinite(theta0)):
+    theta0, d = finite_array("theta0", theta0), len(chain.mean)
+    if theta0.shape not in {(), (1,), (d,)}:
         raise ValueError(
             f'theta0 must be one finite number, d = {d} of them, or "stationary"; got {theta0!r}'
         )
@@ -191,6 +197,8 @@ def _average_of_positions(
 
 def _time_scales(chain: LinearChain, num_steps: int) -> tuple[int, int]:
     """Steps until the oscillating modes have died out, and until all have."""
+    if not np.all(np.isfinite(chain.step.decrement)):  # a step that leaves the range of floats
+        return num_steps, num_steps
     D = np.linalg.eigvals(chain.step.decrement)
     real, imag = np.real(D), np.imag(D)
     # −log|1 − D|, without the rounding of 1 − D when D is small.

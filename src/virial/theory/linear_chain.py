@@ -155,7 +155,12 @@ class LinearChain:
         M^lag S in modes. With multiplicative noise too: given θ_k the mean of θ_{k+lag} is linear.
         """
         lags = np.asarray(lags)
-        if lags.ndim != 1 or not np.issubdtype(lags.dtype, np.integer) or np.any(lags < 0):
+        if (
+            lags.ndim != 1
+            or not lags.size
+            or not np.issubdtype(lags.dtype, np.integer)
+            or np.any(lags < 0)
+        ):
             raise ValueError(f"lags must be a list of integers ≥ 0, got {lags!r}")
         S = self.modes_covariance()
         M = self.step.transition

@@ -26,7 +26,7 @@ from virial.theory.linear_arguments import (
 )
 from virial.theory.linear_average import TimeAverage, time_average
 from virial.theory.linear_chain import LinearChain
-from virial.theory.linear_schemes import SCHEMES, stability_limit, unstable_message
+from virial.theory.linear_schemes import SCHEMES, no_stationary_law, stability_limit
 
 __all__ = ["LinearGaussian", "SchemeOptions"]
 
@@ -138,8 +138,10 @@ class LinearGaussian:
         check_positive("friction", friction)
         kappa = float(finite_array("kappa", kappa))
         a, U, B = self._modes(preconditioner)
-        step = SCHEMES[scheme](a, h, friction)
-        unstable = "" if step.is_stable() else unstable_message(scheme, a, h, friction)
+        # A step far beyond the limit may leave the range of floats: it counts as unstable.
+        with np.errstate(over="ignore", invalid="ignore"):
+            step = SCHEMES[scheme](a, np.float64(h), friction)
+            unstable = no_stationary_law(scheme, step, a, h, friction)
         slopes = self.slopes[:0] if scheme == "euler" else self.slopes
         if scheme == "msgld" and slopes.size:
             raise ValueError(

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["SCHEMES", "ModeStep", "stability_limit", "unstable_message"]
+__all__ = ["SCHEMES", "ModeStep", "no_stationary_law", "stability_limit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +204,8 @@ SCHEMES: MappingProxyType[str, Callable[[np.ndarray, float, float], ModeStep]] =
 )
 
 _KINETIC = ("sghmc", "baoab", "ubu")
+#: γ/√(2a) below which the Lyapunov equation, of condition √(2a)/γ, leaves fewer than six digits.
+_WEAKEST = 1e-10
 
 
 def stability_limit(scheme: str, a: Float[np.ndarray, " d"], friction: float) -> float:
@@ -231,17 +233,34 @@ def stability_limit(scheme: str, a: Float[np.ndarray, " d"], friction: float) ->
     return float(low)
 
 
-def unstable_message(scheme: str, a: Float[np.ndarray, " d"], h: float, friction: float) -> str:
-    """What to tell who asks for a stationary law at an unstable step.
+def no_stationary_law(
+    scheme: str, step: ModeStep, a: Float[np.ndarray, " d"], h: float, friction: float
+) -> str:
+    """What to tell who asks for a stationary law that there is not, or not in float64; or "".
 
     Example:
-        >>> print(unstable_message("sgld", np.array([4.0]), 0.6, 1.0)[:60])
+        >>> a = np.array([4.0])
+        >>> print(no_stationary_law("sgld", SCHEMES["sgld"](a, 0.6, 1.0), a, 0.6, 1.0)[:60])
         h = 0.6 is unstable for scheme 'sgld': a stationary law need
     """
+    if step.is_stable():
+        least = _WEAKEST * np.sqrt(2 * a.max())
+        if scheme not in _KINETIC or friction >= least:
+            return ""
+        return (
+            f"friction must be at least {least:.4g} (1e-10 √(2λmax(A))) for a stationary law: "
+            f"below, float64 loses it, got {friction!r}; give the curvature a common scale by a "
+            "preconditioner, or take more friction"
+        )
     rule = "" if scheme in _KINETIC else " = 2/λmax(A)"
-    limit = f"{stability_limit(scheme, a, friction):.6g}{rule}"
+    limit = stability_limit(scheme, a, friction)
+    if h < limit:
+        return (
+            f"h = {h:g} and friction = {friction:g} are beyond the range of float64 where the "
+            f"largest curvature is {a.max():.6g}; measure θ in other units"
+        )
     return (
-        f"h = {h:g} is unstable for scheme {scheme!r}: a stationary law needs h < {limit} "
-        f"(the largest curvature is {a.max():.6g}, of LᵀAL "
+        f"h = {h:g} is unstable for scheme {scheme!r}: a stationary law needs h < {limit:.6g}"
+        f"{rule} (the largest curvature is {a.max():.6g}, of LᵀAL "
         "under a preconditioner L); take a smaller h, or ask for a finite number of steps"
     )

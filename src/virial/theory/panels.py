@@ -131,7 +131,8 @@ def _subdivide(
                 raise ValueError(
                     "log_density, phi or noise_variance must be smooth; near "
                     f"{middle:.6g} they are not resolved by {_MOST_PANELS} panels of {_ORDER} "
-                    "Chebyshev points (a kink or noise in the function, or bounds much too wide)"
+                    "Chebyshev points (a kink or noise in the function, bounds much too wide, or "
+                    "a density so narrow so far from 0 that θ itself is rounded: shift θ)"
                 )
             waiting += [(middle, right), (left, middle)]
         for panel in skipped:

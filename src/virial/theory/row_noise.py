@@ -13,14 +13,14 @@ of products of centred vectors collapse to K, M² and M tr M, weighted by the pr
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from virial.theory.arguments import check_replace
+from virial.theory.arguments import check_replace, is_integer
+from virial.theory.linear_arguments import finite_array
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,15 @@ def noise_moments(row_gradients: ArrayLike, batch_size: int, replace: bool = Fal
         >>> noise.estimate_second_moment
         array([[10.3359375]])
     """
-    g, replace = np.asarray(row_gradients, float), check_replace(replace)
-    if g.ndim != 2 or not g.size or not np.isfinite(g).all():
+    g, replace = finite_array("row_gradients", row_gradients), check_replace(replace)
+    if g.ndim != 2 or not g.size:
         raise ValueError(f"row_gradients must be a finite N × d table, got shape {g.shape}")
-    N, n = len(g), operator.index(batch_size)
-    if not 1 <= n <= N and not (replace and n >= 1):
-        raise ValueError(f"batch_size must lie in 1…{N} (the number of rows), got {n}")
+    N = len(g)
+    if not is_integer(batch_size) or batch_size < 1 or (batch_size > N and not replace):
+        raise ValueError(
+            f"batch_size must be an integer in 1…{N} (the number of rows), got {batch_size!r}"
+        )
+    n = int(batch_size)
     y = g - g.mean(axis=0)
     M = y.T @ y
     if N == 1:

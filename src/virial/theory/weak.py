@@ -165,7 +165,7 @@ def _checked(name: str, function: Function) -> Callable[[np.ndarray], np.ndarray
 def _noise(noise_variance: float | Function) -> Callable[[np.ndarray], np.ndarray]:
     if callable(noise_variance):
         return _checked("noise_variance", noise_variance)
-    value = float(noise_variance)
-    if not (np.isfinite(value) and value >= 0):
-        raise ValueError(f"noise_variance must be ≥ 0 and finite, got {noise_variance!r}")
+    value = check_number("noise_variance", noise_variance)
+    if value < 0:
+        raise ValueError(f"noise_variance must be ≥ 0, got {noise_variance!r}")
     return lambda x: np.full(x.shape, value)
