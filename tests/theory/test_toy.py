@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from decimal import Decimal
@@ -152,6 +153,32 @@ def test_stationary_and_relative_variance_error(scheme, replace):
         ) == pytest.approx(oracles.relative_variance_error(*args), rel=1e-9)
         ere = mine.relative_variance_error(scheme, math.inf, n, h=h, replace=replace, kappa=1.2)
         assert ere == pytest.approx(law.excess / mine.posterior_variance, rel=1e-12)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_stationary_laws_to_the_last_digit(scheme):
+    """At 50 digits; the excess too, of which a difference of float64 would keep nothing."""
+    x = np.random.default_rng(3).exponential(size=7)
+    mine = GaussianToy(x, 1.5, 0.7)
+    worst = 0.0
+    with mpmath.workdps(50):
+        exact = oracles.Toy([mpmath.mpf(v) for v in x], mpmath.mpf(1.5), mpmath.mpf(0.7))
+        for replace, n, r in itertools.product((False, True), (2, 7), (1e-9, 0.5, 1.999)):
+            h, kappa = mpmath.mpf(r) / exact.A, mpmath.mpf(1.2)
+            law = oracles.stationary(scheme, exact, n, h, replace, kappa)
+            value = mine.stationary(scheme, n, r=r, replace=replace, kappa=1.2)
+            worst = max(worst, relative(value.variance, law.variance))
+            worst = max(worst, relative(value.excess, law.variance - exact.posterior_variance))
+    assert worst < 1e-15
+
+
+def test_estimated_noise_of_a_thousand_rows():
+    x = np.random.default_rng(6).exponential(size=1000)
+    mine, theirs = pair(x.tolist())
+    for replace in (False, True):
+        value = mine.stationary("msgld_estimated", 5, r=0.3, replace=replace).variance
+        exact = oracles.stationary("msgld_estimated", theirs, 5, 0.3 / mine.A, replace)
+        assert value == pytest.approx(exact.variance, rel=1e-10)
 
 
 @pytest.mark.parametrize("replace", [False, True])
