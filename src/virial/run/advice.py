@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +33,7 @@ from virial.sampler.algorithm import position_of
 _MOST_DIMENSIONS = 2000
 # Chains whose last position stands for those that a run went through.
 _CHAINS_LOOKED_AT = 4
+_PACKAGE = str(Path(__file__).parents[1])
 # The share of a variance that CompensatedSGLD may leave in without a word.
 _UNREMOVED = 0.01
 
@@ -107,13 +110,21 @@ def sweep_reach(posterior: Posterior, sampler: Sampler) -> tuple[float, str]:
 
 
 def warn(run: Run, posterior: Posterior, sampler: Sampler) -> None:
-    """Warns the caller of `sample` of a divergence, or of a correction grown too large."""
+    """Warns the user of a divergence, or of a correction grown too large."""
     if not run.status.ok:
-        warnings.warn(f"the run diverged: {run.status.message}", stacklevel=3)
+        warnings.warn(f"the run diverged: {run.status.message}", stacklevel=_level_of_user())
         return
     text = _caution(run, posterior, sampler)
     if text:
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """How far up the stack, seen from whoever warns, the user's own line is."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _caution(run: Run, posterior: Posterior, sampler: Sampler) -> str:
