@@ -1,9 +1,12 @@
-"""Microseconds a step of virial and its peers: `python -m benchmarks.engine [--write] [--toy]`.
+"""Microseconds a step of virial and its peers: `python -m benchmarks.engine [--write]`.
 
 For every size the contenders, each in a fresh process, compile and warm up, show that they
 sample the same law, and are then timed in turn, five rounds of some 0.3 s each. Two settings:
 one thread (PJRT_NPROC=1, one thread for OpenMP and numba, pinned to one core) and the default.
 A ratio over BlackJAX is the smaller of the two settings; all others are those of one thread.
+
+It all takes some ten minutes. `--case N,d,n` and `--ways` measure a piece in one or two; with
+`--write` a piece joins those that earlier calls kept in `engine.json`, and the page is made of all.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ import json
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks import kept, report
 from benchmarks.case import Case
 from benchmarks.contend import CONTENDERS, THREADED
 from benchmarks.measure import Measured, Setting, command, compare, environment, race, tolerance
@@ -87,12 +90,30 @@ def ways(toy: bool) -> list[Figure]:
     return found
 
 
+def pieces(
+    cases: Sequence[Case], with_ways: bool, names: list[str], rounds: int, clock: str, toy: bool
+) -> Iterator[kept.Piece]:
+    """Measures one after the other."""
+    for case in cases:
+        loads = [os.getloadavg()[0]]
+        measured = measure(case, rounds, 0.02 if toy else 0.3, names)
+        loads.append(os.getloadavg()[0])
+        yield kept.Piece(kept.conditions(clock, rounds, loads), measured)
+    if with_ways:
+        loads = [os.getloadavg()[0]]
+        found = ways(toy)
+        loads.append(os.getloadavg()[0])
+        # What two cores do shows on the wall alone; each figure is the best of a few of its own.
+        yield kept.Piece(kept.conditions("wall", 3, loads), ways=found)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measures, prints the page as it goes, and with `--write` puts it into docs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--toy", action="store_true", help="small sizes, to see that all works")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} in docs")
     parser.add_argument("--case", action="append", type=_case, help="N,d,n: this one only")
+    parser.add_argument("--ways", action="store_true", help="chains, cores and starting only")
     parser.add_argument("--only", action="append", help="this contender only (may be repeated)")
     parser.add_argument("--repetitions", type=int, help="rounds of timing; default 5")
     parser.add_argument(
@@ -102,21 +123,26 @@ def main(arguments: list[str] | None = None) -> int:
         help="of the processor where others use the machine (one thread only)",
     )
     chosen = parser.parse_args(arguments)
-    cases = chosen.case or (TOY_CASES if chosen.toy else tuple(GOALS))
-    names = chosen.only or list(CONTENDERS)
+    if chosen.write and (chosen.toy or chosen.only):
+        parser.error("--write keeps whole cases of full size: not with --toy or --only")
+    part = bool(chosen.case or chosen.ways or chosen.only)
+    cases = chosen.case or (() if chosen.ways else TOY_CASES if chosen.toy else tuple(GOALS))
     rounds = chosen.repetitions or (2 if chosen.toy else 5)
-    loads = [os.getloadavg()[0]]
-    began, all_measured = time.time(), []
-    for case in cases:
-        measured = measure(case, rounds, 0.02 if chosen.toy else 0.3, names)
-        print(report.section(measured, chosen.clock), flush=True)
-        all_measured.append(measured)
-        loads.append(os.getloadavg()[0])
-    figures = [] if chosen.case or chosen.only else ways(chosen.toy)
-    page = report.page(all_measured, figures, chosen.clock, rounds, loads, time.time() - began)
-    print(page)
-    if chosen.write:
-        PAGE.write_text(page)
+    found = {}
+    for piece in pieces(
+        cases,
+        chosen.ways or not part,
+        chosen.only or list(CONTENDERS),
+        rounds,
+        chosen.clock,
+        chosen.toy,
+    ):
+        found[piece.name] = piece
+        if chosen.write:
+            PAGE.write_text(report.page(kept.add([piece])))
+        if piece.measured:
+            print(report.section(piece.measured, chosen.clock), flush=True)
+    print(report.page(found))
     return 0
 
 

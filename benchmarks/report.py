@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks.contend import CONTENDERS
+from benchmarks.kept import Conditions, Piece
 from benchmarks.measure import Measured, Timing, tolerance
-from benchmarks.targets import Figure, figures, verdict
-
-_PACKAGES = ("jax", "jaxlib", "numpy", "blackjax", "numba", "torch", "posteriors")
+from benchmarks.targets import GOALS, figures, verdict
 
 _PREAMBLE = """\
 # How fast the engine is
@@ -35,7 +29,7 @@ gradient Langevin dynamics on logistic regression, one chain, float32. *N* rows 
 - **posteriors**, **NumPy loop**: Python loops, for scale.
 
 Every contender runs in a process of its own. They compile, show that they sample one law, and
-take turns: {rounds} rounds. Given are the best round, and in brackets the median and the worst.
+take turns, round by round. Given are the best round, and in brackets the median and the worst.
 *One thread*: `PJRT_NPROC=1`, one thread for OpenMP and numba, pinned to a core. A ratio over
 BlackJAX is the smaller of the two settings; all other ratios are of one thread.
 """
@@ -79,54 +73,40 @@ def section(measured: Measured, clock: str) -> str:
     return "\n".join(parts)
 
 
-def page(
-    all_measured: Sequence[Measured],
-    ways: Sequence[Figure],
-    clock: str,
-    rounds: int,
-    loads: Sequence[float],
-    seconds: float,
-) -> str:
-    """All of it."""
-    parts = [_PREAMBLE.format(rounds=rounds), _circumstances(clock, loads, seconds)]
-    parts += [section(measured, clock) for measured in all_measured]
-    if ways:
-        parts.append("## Chains, cores, starting\n\nAt 1e5, 50, 100 unless said otherwise.\n")
-        parts.append(_table(["", "measured", "target", ""], [figure.cells() for figure in ways]))
-    everything = [*ways, *(f for m in all_measured for f in figures(m, clock))]
-    missed = [f.what for f in everything if f.met is False]
-    met = sum(f.met is True for f in everything)
-    parts.append(f"{met} targets: {verdict(True)}; {len(missed)}: {verdict(False)}.\n")
+def page(pieces: dict[str, Piece]) -> str:
+    """All of it: the cases in the order of their targets, others after, then the ways."""
+    cases = [case.label for case in GOALS]
+    names = [*cases, *(name for name in pieces if name not in (*cases, "ways")), "ways"]
+    ordered = [pieces[name] for name in names if name in pieces]
+    machines = dict.fromkeys(piece.conditions.machine for piece in ordered)
+    parts = [_PREAMBLE, *(f"Machine: {machine}.\n" for machine in machines)]
+    everything = []
+    for piece in ordered:
+        how, found = piece.conditions, piece.ways
+        if piece.measured:
+            found = figures(piece.measured, how.clock)
+            parts.append(section(piece.measured, how.clock))
+        else:
+            parts.append("## Chains, cores, starting\n\nAt 1e5, 50, 100 unless said otherwise.\n")
+            parts.append(_table(["", "measured", "target", ""], [f.cells() for f in found]))
+        parts.append(_circumstances(how))
+        everything += found
+    met = sum(figure.met is True for figure in everything)
+    missed = sum(figure.met is False for figure in everything)
+    parts.append(f"{met} targets: {verdict(True)}; {missed}: {verdict(False)}.\n")
     return "\n".join(parts)
 
 
-def _circumstances(clock: str, loads: Sequence[float], seconds: float) -> str:
-    versions = []
-    for package in _PACKAGES:
-        try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
+def _circumstances(how: Conditions) -> str:
     clocks = (
-        "Clock: that of the wall."
-        if clock == "wall"
-        else "Clock: with one thread the processor's, which leaves out the time that other "
-        "processes had the core (their traffic in the shared cache and in memory stays in); "
-        "with default threads that of the wall."
+        "clock of the wall"
+        if how.clock == "wall"
+        else "with one thread the processor's clock, which leaves out the time that other "
+        "processes had the core (their traffic in the shared cache and in memory stays in), "
+        "with default threads that of the wall"
     )
+    least, most = how.loads
     return (
-        f"Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} "
-        f"{platform.machine()}; load average {min(loads):.1f} to {max(loads):.1f} while it ran. "
-        f"{clocks} Python {platform.python_version()}, {', '.join(versions)}. "
-        f"{time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes.\n"
+        f"{how.date}: {how.rounds} rounds, {clocks}; load average {least:.1f} to {most:.1f} "
+        "while it ran.\n"
     )
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or "unknown processor"
-    found = dict(line.split(":", 1) for line in lines if ":" in line)
-    names = {key.strip(): value.strip() for key, value in found.items()}
-    return f"{names.get('model name', 'processor')} (family {names.get('cpu family', '?')})"

@@ -9,11 +9,11 @@ import pytest
 # `benchmarks` is no part of the package: it is found from the root of the project.
 sys.path.append(str(Path(__file__).parents[1]))
 
-from benchmarks import engine
+from benchmarks import engine, kept, report
 from benchmarks.case import Case
 from benchmarks.contend import law
 from benchmarks.measure import Measured, Timing, compare, tolerance
-from benchmarks.targets import figures
+from benchmarks.targets import Figure, figures
 
 NAMES = ["BlackJAX", "virial, user's model", "scalar numba", "NumPy loop"]
 
@@ -46,18 +46,45 @@ def test_laws_that_agree_pass_and_laws_that_differ_do_not():
     assert distances["same"] < tolerance(case) < min(distances["wider"], distances["elsewhere"])
 
 
-def test_the_ratio_over_blackjax_is_the_smaller_of_both_settings():
+def _measured(case, ours):
     def timings(ours, theirs):
         pairs = {"virial, user's model": ours, "BlackJAX": theirs}
         return {name: Timing([v, 2 * v], [v, v]) for name, v in pairs.items()}
 
-    measured = Measured(
-        Case(1_000, 3, 10),
-        {"one thread": timings(1.0, 8.0), "default threads": timings(2.0, 12.0)},
-        {},
-        {},
-    )
-    (figure,) = figures(measured, "wall")
+    both = {"one thread": timings(ours, 8.0), "default threads": timings(2 * ours, 12.0)}
+    return Measured(case, both, {}, {})
+
+
+def test_the_ratio_over_blackjax_is_the_smaller_of_both_settings():
+    (figure,) = figures(_measured(Case(1_000, 3, 10), 1.0), "wall")
     assert figure.value == 6.0
     assert figure.target == 7
     assert figure.met is False
+
+
+def test_pieces_measured_one_by_one_make_one_page(tmp_path):
+    file = tmp_path / "engine.json"
+    how = kept.conditions("wall", 5, [0.1, 0.4])
+    large = kept.Piece(how, _measured(Case(100_000, 50, 100), 2.0))
+    first = kept.Piece(how, _measured(Case(1_000, 3, 10), 4.0))
+    again = kept.Piece(how, _measured(Case(1_000, 3, 10), 1.0))
+    ways = kept.Piece(how, ways=[Figure("cores", 1.5, "≥", 1.7)])
+    for piece in (ways, large, first, again):
+        pieces = kept.add([piece], file)
+    assert pieces == kept.read(file) == {piece.name: piece for piece in (ways, large, again)}
+    page = report.page(pieces)
+    headings = [line for line in page.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "## N, d, n = 1e3, 3, 10",
+        "## N, d, n = 1e5, 50, 100",
+        "## Chains, cores, starting",
+    ]
+    assert page.count("load average 0.1 to 0.4") == 3
+    assert "| BlackJAX / virial, user's model | 6.00 | ≥ 7 | **miss** |" in page
+    assert "1 targets: pass; 2: **miss**." in page
+
+
+def test_what_is_kept_is_whole(capsys):
+    with pytest.raises(SystemExit):
+        engine.main(["--write", "--only", "BlackJAX"])
+    assert "not with --toy or --only" in capsys.readouterr().err
