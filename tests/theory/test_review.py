@@ -87,6 +87,8 @@ def test_data_of_any_size():
         noise = GaussianToy([0.0, scale]).gradient_noise(1)
         assert noise == pytest.approx(scale**2 / 4, rel=1e-14)
     assert GaussianToy([1e200, -1e200]).gradient_noise(1) == math.inf
+    largest = GaussianToy([1.7e308, 1.7e308, -1.7e308, 5e-324])
+    assert largest.posterior_mean == pytest.approx(1.7e308 / 5)
 
 
 def test_numpy_number_of_rows_and_the_name_of_the_order():
@@ -157,6 +159,8 @@ def test_linear_gaussian_and_its_noise_name_what_is_no_number():
         LinearGaussian("a")
     with pytest.raises(ValueError, match="A must be real numbers"):
         LinearGaussian([1 + 1j])
+    with pytest.raises(ValueError, match="kappa must be a real number"):
+        model.stationary("msgld", 0.1, kappa=[1, 2])  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"theta0 must be real numbers, got \['x'\]"):
         model.time_average("sgld", 0.1, 10, ["x"])
     with pytest.raises(ValueError, match=r"num_steps must be at most 1e\+18"):

@@ -385,6 +385,7 @@ def test_wrong_arguments_are_named(options, message):
         ([[1.0, 2.0]], {}, "vector"),
         ([1.0, math.nan], {}, "x must be finite, got nan in row 1"),
         (["a", "b"], {}, "real rows"),
+        (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), {}, "no masked rows"),
         ([1.0, 2.0], {"sigma_x": 0.0}, "sigma_x must be positive"),
         ([1.0, 2.0], {"sigma_theta": math.inf}, "sigma_theta must be positive and finite"),
     ],

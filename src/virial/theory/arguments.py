@@ -166,6 +166,8 @@ def check_rows(x: Any) -> np.ndarray:
             "x must be a vector of at least 2 real rows, got "
             f"shape {raw.shape} and dtype {raw.dtype}; flatten or convert it first."
         )
+    if np.ma.is_masked(x):
+        raise ValueError("x must have no masked rows; pass x.compressed().")
     rows = np.array(raw, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(rows))
     if bad.size:

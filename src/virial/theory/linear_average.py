@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from virial.theory.arguments import is_integer
 from virial.theory.dyadic_sum import dyadic_nodes
 from virial.theory.linear_arguments import finite_array
 from virial.theory.linear_chain import LinearChain
@@ -86,7 +87,7 @@ def time_average(
     if power not in (1, 2):
         raise ValueError(f"power must be 1 or 2, got {power!r}")
     for name, value, least in (("burn_in", burn_in, 0), ("num_steps", num_steps, burn_in + 1)):
-        if not isinstance(value, int | np.integer) or value < least:
+        if not is_integer(value) or value < least:
             raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     if num_steps > _MOST_STEPS:
         raise ValueError(f"num_steps must be at most {_MOST_STEPS:.0e}, got {num_steps!r}")

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from virial.theory.arguments import check_number
 from virial.theory.linear_arguments import (
     as_slopes,
     check_positive,
@@ -136,7 +137,7 @@ class LinearGaussian:
             raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}; got {scheme!r}")
         check_positive("h", h)
         check_positive("friction", friction)
-        kappa = float(finite_array("kappa", kappa))
+        kappa = check_number("kappa", kappa)
         a, U, B = self._modes(preconditioner)
         # A step far beyond the limit may leave the range of floats: it counts as unstable.
         with np.errstate(over="ignore", invalid="ignore"):
