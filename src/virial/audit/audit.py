@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,12 +12,12 @@ from jaxtyping import Float, PyTree
 
 from virial.audit.errors import RunError, run_error
 from virial.audit.grouped import grouped
-from virial.audit.quantile import weighted_quantiles
+from virial.audit.quantile import quantile_errors, weighted_quantiles
 from virial.audit.repair import Estimate, by_stein, by_virial
 from virial.audit.stationary import unsettled
 from virial.audit.verdict import table_of, verdicts
 from virial.audit.virial import Meter, VirialCovariance, from_virial, meter
-from virial.equations import Frame, instruments
+from virial.equations import MOST_COORDINATES, Frame, instruments
 from virial.forecast.table import sentences
 from virial.run.moments import EQUATIONS
 from virial.run.result import Run
@@ -59,7 +60,11 @@ class Corrected:
         Raises:
             ValueError: the run kept no draws, or has no weights for them.
         """
-        return self._quantiles(p)
+        return self._quantiles(p, weighted_quantiles)
+
+    def quantile_error(self, p: float | list[float]) -> PyTree:
+        """Standard errors of `quantile`."""
+        return self._quantiles(p, quantile_errors)
 
 
 class RepairRefused(ValueError):
@@ -171,20 +176,24 @@ class Audit:
         own = () if self.estimate is None else self.estimate.objections
         return (*self.refusals, *own)
 
-    def _quantiles(self, p: Any) -> Any:
-        run, found = self.run, self._believed()
+    def _quantiles(self, p: Any, of: Callable[..., np.ndarray]) -> Any:
+        run, found, frame = self.run, self._believed(), frame_of(self.run)
         if run.kept is None:
             raise ValueError("no draws were kept: sample(..., keep_every=1) keeps them")
-        frame = _frame(run)
         if found.weights is None or frame is None:
             raise ValueError(
-                "quantiles need the moment equations, which a run keeps up to d = 50; "
-                "mean and sd of a Gaussian are all that is known here"
+                'quantiles need the moment equations, sample(..., moments="equations"), kept up to '
+                f"d = {MOST_COORDINATES}; mean and sd are all that is known here"
             )
-        draws = run.kept[:, run.kept.shape[1] - int(0.7 * run.kept.shape[1]) :]
-        flat = draws.reshape(-1, draws.shape[2]).astype(np.float64)
-        weights = instruments(frame, flat) @ found.weights
-        return self._tree(weighted_quantiles(flat, weights, np.atleast_1d(p)))
+        if "at" in run.totals.sums:
+            raise ValueError(
+                f"{run.settings.sampler} evaluates gradients between its positions, so weights for "
+                "its draws are unknown; BAOAB evaluates them at its positions"
+            )
+        draws = run.kept[:, run.kept.shape[1] - int(0.7 * run.kept.shape[1]) :].astype(np.float64)
+        flat = draws.reshape(-1, draws.shape[2])
+        weights = (instruments(frame, flat) @ found.weights).reshape(draws.shape[:2])
+        return self._tree(of(draws, weights, np.atleast_1d(p)))
 
 
 def audit(run: Run) -> Audit:
@@ -217,7 +226,8 @@ def audit(run: Run) -> Audit:
     error = run_error(groups)
     refusals: list[str] = [] if run.status.ok else [f"the run diverged: {run.status.message}."]
     names = run.layout.coordinate_names
-    has_moments = "gradient" in totals.sums and run.settings.moments != "diagonal"
+    has_moments = "cross" in totals.sums and run.settings.moments != "diagonal"
+    has_moments &= run.settings.unbiased
     virial = estimate = found_meter = None
     if has_moments and run.status.ok and totals.details is not None:
         moments = grouped(totals)
@@ -228,7 +238,7 @@ def audit(run: Run) -> Audit:
         except (ValueError, np.linalg.LinAlgError) as reason:
             refusals.append(str(reason) + ".")
     if run.status.ok:
-        refusals += unsettled(groups, virial, names)
+        refusals += unsettled(groups, virial, names, run.settings.decreasing)
     if estimate is None and not refusals:
         refusals.append(_why_no_moments(run))
     return Audit(run, error, found_meter, estimate, tuple(refusals))
@@ -236,7 +246,7 @@ def audit(run: Run) -> Audit:
 
 def _estimate(run: Run, virial: VirialCovariance) -> Estimate:
     """By the moment equations, where the run was long enough to come to them."""
-    frame, details = _frame(run), run.totals.details
+    frame, details = frame_of(run), run.totals.details
     if frame is None or details is None:
         return by_virial(virial)
     tilted, plain = (details.groups(EQUATIONS + name) for name in ("tilted", "plain"))
@@ -245,7 +255,7 @@ def _estimate(run: Run, virial: VirialCovariance) -> Estimate:
     return by_stein(tilted, plain, frame, virial)
 
 
-def _frame(run: Run) -> Frame | None:
+def frame_of(run: Run) -> Frame | None:
     """The coordinates of the equations, in float64."""
     if run.looks is None:
         return None
@@ -255,6 +265,12 @@ def _frame(run: Run) -> Frame | None:
 def _why_no_moments(run: Run) -> str:
     if "gradient" not in run.totals.sums:
         return f"{run.settings.sampler} evaluates no gradient, so there is nothing to measure with."
+    if not run.settings.unbiased:
+        return (
+            "batches depend on the position through the earlier ones of their sweep, so gradients "
+            'cannot tell the bias; take Sweep(record="ends") with a batch size that divides the '
+            "number of rows, or Minibatch."
+        )
     return (
         'the run kept only diagonal moments; sample(..., moments="full") keeps what a repair needs.'
     )

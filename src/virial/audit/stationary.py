@@ -19,7 +19,10 @@ _SHIFT = 0.1
 
 
 def unsettled(
-    groups: TimeGroups, virial: VirialCovariance | None, names: Sequence[str]
+    groups: TimeGroups,
+    virial: VirialCovariance | None,
+    names: Sequence[str],
+    decreasing: bool = False,
 ) -> tuple[str, ...]:
     """Reasons to believe that the chains have not settled in one law; empty where there are none.
 
@@ -27,6 +30,7 @@ def unsettled(
         groups: stretches about one origin.
         virial: tells where the gradients still pull: the mean of ĝ vanishes in a settled chain.
         names: of the coordinates.
+        decreasing: whether steps decrease, and the law of the chains with them.
     """
     found = []
     weight, total, _ = batch_means(groups)
@@ -34,7 +38,7 @@ def unsettled(
         means = total / weight
     if not np.isfinite(means).all():
         return ("some of its averages are not finite.",)
-    drift = _halves(means)
+    drift = np.ones(len(names)) if decreasing else _halves(means)
     if (k := _first(drift, len(names))) is not None:
         found.append(
             f"the first and the second half of the run disagree about {names[k]}: the chain is "

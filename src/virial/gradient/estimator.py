@@ -66,6 +66,10 @@ class Estimator(ABC):
         """Steps from one recorded position to the next: 1, unless positions between are noisier."""
         return 1
 
+    def unbiased_at_records(self, num_rows: int) -> bool:
+        """Whether ĝ at a recorded position is unbiased, given that position: its batch is fresh."""
+        return True
+
     def prepare(self, posterior: Posterior) -> PyTree:
         """Arrays worked out once before a run; they become arguments of the compiled loop."""
         return ()

@@ -89,6 +89,10 @@ class Sweep(Estimator):
         """Steps from one recorded position to the next."""
         return self.cycle(num_rows) if self.record == "ends" else 1
 
+    def unbiased_at_records(self, num_rows: int) -> bool:
+        """At ends of sweeps, where a new permutation begins, if all batches are of one size."""
+        return self.record == "ends" and num_rows % self.num_batches(num_rows) == 0
+
     def draw(
         self, prepared: Any, key: UInt32[Array, 2], first_step: Any, num_steps: int, N: int
     ) -> Drawn:

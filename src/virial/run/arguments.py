@@ -16,7 +16,7 @@ from virial.equations import MOST_COORDINATES
 from virial.posterior import Posterior
 from virial.run.result import Run, Settings
 from virial.run.sums import Moments
-from virial.sampler import Sampler
+from virial.sampler import PolynomialDecay, Sampler
 
 # What `sample` takes where nothing is said; a resumed run has its own.
 DEFAULTS: dict[str, Any] = {
@@ -136,6 +136,8 @@ def settings(
         cost_per_step=cost_per_step,
         stride=request.stride,
         block_size=request.block_size,
+        unbiased=sampler.gradient.unbiased_at_records(posterior.num_rows),
+        decreasing=isinstance(sampler.step_size, PolynomialDecay),
     )
 
 

@@ -35,6 +35,8 @@ class Settings:
         cost_per_step: row gradients of one step of one chain, on average.
         stride: steps from one recorded position to the next, 1 but for sweeps.
         block_size: steps of a block at most.
+        unbiased: whether the ĝ at a recorded position is unbiased given that position.
+        decreasing: whether the step size is a schedule, and averages are weighted by it.
     """
 
     seed: int
@@ -50,6 +52,8 @@ class Settings:
     cost_per_step: float
     stride: int = 1
     block_size: int = 256
+    unbiased: bool = True
+    decreasing: bool = False
 
 
 @dataclass(frozen=True, repr=False)

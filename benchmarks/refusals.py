@@ -1,0 +1,128 @@
+"""When a repair is refused, and what it would have been worth: on targets of no tuning.
+
+python -m benchmarks.refusals          # prints the table of docs/audit.md
+python -m benchmarks.refusals tuned    # the same for the targets that the rule was tuned on
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import virial as vr
+from benchmarks.refusal_targets import HELD_OUT, SAMPLERS, TUNED, Target, target
+
+# A corrected variance that is further off should have been refused, and a mean so many sds.
+_LARGE = 0.10
+_POINTS, _FREEDOM = 2**18, 6
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: largest errors over coordinates, of means in sds and of variances, raw and repaired.
+
+    Attributes:
+        target: what was sampled.
+        audit: of the run.
+        raw, found: errors of (mean, variance) before and after; NaN where nothing was estimated.
+    """
+
+    target: Target
+    audit: vr.Audit
+    raw: tuple[float, float]
+    found: tuple[float, float]
+
+    @property
+    def refused(self) -> bool:
+        """Whether the numbers were withheld."""
+        return bool(self.audit.objections)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether they should have been."""
+        return not max(self.found) <= _LARGE
+
+
+def truth(posterior: vr.Posterior, mode: vr.Mode) -> tuple[np.ndarray, np.ndarray, float]:
+    """Means, variances and the effective number of points, by importance from Student's t."""
+    centre, L = np.asarray(mode.position, float), np.asarray(mode.factor, float)
+    d, rng = len(centre), np.random.default_rng(0)
+    z = rng.standard_normal((_POINTS // 2, d))
+    z /= np.sqrt(rng.chisquare(_FREEDOM, (_POINTS // 2, 1)) / _FREEDOM)
+    z = np.concatenate([z, -z])
+    points = centre + z @ L.T
+    density = jax.jit(lambda block: jax.lax.map(posterior.log_density, block, batch_size=4096))
+    log_pi = np.asarray(density(jnp.asarray(points, jnp.float32)), float)
+    log_q = -(_FREEDOM + d) / 2 * np.log1p(np.sum(z**2, axis=1) / _FREEDOM)
+    w = np.exp(log_pi - log_q - np.max(log_pi - log_q))
+    w /= w.sum()
+    mean = w @ points
+    return mean, w @ (points - mean) ** 2, float(1 / np.sum(w**2))
+
+
+def outcome(case: Target) -> Outcome:
+    """Runs a target and compares with the truth."""
+    posterior = case.posterior
+    mode = posterior.mode()
+    mean, variance, points = truth(posterior, mode)
+    assert points > 5000, (case.name, points)
+    sampler = SAMPLERS[case.sampler](case.h, case.batch_size, mode.factor, mode)
+    run = vr.sample(
+        posterior, sampler, case.steps, num_chains=4, init=mode.position, burn_in=1000,
+        keep_every=None, cores=1, progress=False, moments="equations",
+    )  # fmt: skip
+    audit = vr.audit(run)
+
+    def errors(m: np.ndarray, sd: np.ndarray) -> tuple[float, float]:
+        off = np.max(np.abs(m - mean) / np.sqrt(variance))
+        return float(off), float(np.max(np.abs(sd**2 / variance - 1)))
+
+    found = audit.estimate
+    nothing = (float("nan"), float("nan"))
+    return Outcome(
+        case, audit, errors(run.flat_mean, run.flat_sd),
+        nothing if found is None else errors(found.mean, found.sd),
+    )  # fmt: skip
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """Markdown, and a summary below."""
+    lines = [
+        "| target | sampler, h | raw: mean, variance | repaired | verdict | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in outcomes:
+        case = one.target
+        verdict = "refused" if one.refused else "accepted"
+        rightly = "" if one.refused == one.wrong else "false alarm" if one.refused else "**missed**"
+        raw, found = (f"{m:.3f} sd, {100 * v:.1f} %" for m, v in (one.raw, one.found))
+        how = f"{case.sampler}, {case.h:g}"
+        lines.append(f"| {case.name} | {how} | {raw} | {found} | {verdict} | {rightly} |")
+    accepted = [one for one in outcomes if not one.refused]
+    refused = [one for one in outcomes if one.refused]
+    errors = [one.found[1] for one in accepted]
+    false = sum(not one.wrong for one in refused)
+    lines += [
+        "",
+        f"{len(accepted)} of {len(outcomes)} runs accepted: variance error at most "
+        f"{100 * max(errors):.1f} %, median {100 * np.median(errors):.1f} %, against a raw median "
+        f"of {100 * np.median([one.raw[1] for one in accepted]):.0f} %. {len(refused)} refused, "
+        f"{false} of them although repaired to {100 * _LARGE:.0f} % (false alarms); "
+        f"{sum(one.wrong for one in accepted)} accepted that should have been refused.",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Prints the table."""
+    vr.single_thread()
+    chosen = TUNED if "tuned" in sys.argv[1:] else HELD_OUT
+    print(table([outcome(target(*arguments)) for arguments in chosen]))
+
+
+if __name__ == "__main__":
+    main()
