@@ -3,6 +3,7 @@
 from virial import theory
 from virial.audit import Audit, audit
 from virial.autopilot import PlannedRun, Summary, sample
+from virial.coupled import Richardson, richardson
 from virial.forecast import Conditions, Plan, Prediction, conditions, plan, predict
 from virial.gradient import SAGA, SVRG, ControlVariate, FullBatch, Minibatch, Sweep, gradient_noise
 from virial.posterior import (
@@ -59,6 +60,7 @@ __all__ = [
     "Posterior",
     "Prediction",
     "RandomWalk",
+    "Richardson",
     "Run",
     "Status",
     "Summary",
@@ -73,6 +75,7 @@ __all__ = [
     "plan",
     "poisson_regression",
     "predict",
+    "richardson",
     "robust_regression",
     "sample",
     "single_thread",

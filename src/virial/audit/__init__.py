@@ -1,5 +1,5 @@
 """How wrong a finished run is: standard errors, measured bias, and its repair."""
 
-from virial.audit.audit import Audit, Corrected, Parts, audit
+from virial.audit.audit import Audit, Corrected, Parts, RepairRefused, audit
 
-__all__ = ["Audit", "Corrected", "Parts", "audit"]
+__all__ = ["Audit", "Corrected", "Parts", "RepairRefused", "audit"]

@@ -131,7 +131,7 @@ def settings(
         moments=request.moments,
         functions=request.shapes,
         sampler=_describe(sampler),
-        fingerprint=_fingerprint(posterior, sampler),
+        fingerprint=fingerprint(posterior, sampler),
         num_rows=posterior.num_rows,
         cost_per_step=cost_per_step,
         stride=request.stride,
@@ -258,7 +258,7 @@ def _shown(option: Any) -> str:
     return getattr(option, "__qualname__", "a function") if callable(option) else repr(option)
 
 
-def _fingerprint(posterior: Posterior, sampler: Sampler) -> str:
+def fingerprint(posterior: Posterior, sampler: Sampler) -> str:
     """A checksum of what must be the same for a run to go on: sampler, structure, rows.
 
     Sixty-four rows, evenly spaced, stand for all: enough to tell other data, and no pass.

@@ -148,18 +148,18 @@ class Program:
     def _init_chain(self, problem: Problem, key: Array, position: Array) -> ChainState:
         sampler, source = problem.sampler, self._source(problem)
         estimator = sampler.gradient.init(source, position)
-        drawn = self._draw(problem, fold(key, _ROWS), jnp.uint32(0), 1)
+        drawn = self.draw(problem, fold(key, _ROWS), jnp.uint32(0), 1)
         drawn = jax.tree.map(lambda leaf: leaf[0], drawn)
         rows = problem.data if drawn is None else take(problem.data, drawn.rows)
         batch, _ = sampler.gradient.batch(source, rows, drawn, estimator, position)
-        noise = self._noise(sampler, fold(key, _START), jnp.uint32(0), 1)
+        noise = self.noise(sampler, fold(key, _START), jnp.uint32(0), 1)
         start = sampler.init(position, batch, jax.tree.map(lambda leaf: leaf[0], noise))
         return ChainState(start, estimator)
 
     def _source(self, problem: Problem) -> Source:
         return Source(self.posterior, problem.data, problem.prepared)
 
-    def _noise(self, sampler: Sampler, key: Array, first_step: Array, num_steps: int) -> Noise:
+    def noise(self, sampler: Sampler, key: Array, first_step: Array, num_steps: int) -> Noise:
         """The standard normals of some steps, as drawn and as the preconditioner shapes them."""
         d, dtype, k = self.posterior.num_dimensions, self.posterior.dtype, sampler.noises
         white = standard_normals(key, first_step, num_steps, k * d, dtype)
@@ -189,8 +189,8 @@ class Program:
         offset = b * S
         first_step = limits.first_step + offset.astype(jnp.uint32)
         h = self._step_sizes(problem.sampler, limits, first_step)
-        noise = self._noise(problem.sampler, fold(key, _NORMALS), first_step, S)
-        drawn = self._draw(problem, fold(key, _ROWS), first_step, S)
+        noise = self.noise(problem.sampler, fold(key, _NORMALS), first_step, S)
+        drawn = self.draw(problem, fold(key, _ROWS), first_step, S)
         length = jnp.clip(limits.length - offset, 0, S)
         start = state.position
         state, out = self._steps(problem, state, noise, drawn, h, length)
@@ -269,7 +269,7 @@ class Program:
             rows = problem.data if gathered is None else gathered.step(i)
             mine, noise_i = jax.tree.map(lambda leaf: at(leaf, i), (drawn, noise))
             h_i = at(h, i) if jnp.ndim(h) else h
-            state, emission = self._step(problem, state, rows, mine, noise_i, h_i)
+            state, emission = self.step(problem, state, rows, mine, noise_i, h_i)
             out = put(out, _pack(emission), i)
             if self.width > 1:  # a count that depends on the chain could not steer one loop
                 return i + 1, state, out
@@ -280,7 +280,7 @@ class Program:
         start = (jnp.int32(0), state, jnp.zeros((self.block_size, self._width), noise.white.dtype))
         return lax.while_loop(lambda carry: carry[0] < length, step, start)[1:]
 
-    def _step(
+    def step(
         self,
         problem: Problem,
         state: ChainState,
@@ -309,7 +309,8 @@ class Program:
             dict(zip(names, out.T[self._width - len(names) :], strict=True)),
         )
 
-    def _draw(self, problem: Problem, key: Array, first_step: Any, num_steps: int) -> Drawn | None:
+    def draw(self, problem: Problem, key: Array, first_step: Any, num_steps: int) -> Drawn | None:
+        """The batches of some steps."""
         gradient, N = self.sampler.gradient, self.posterior.num_rows
         return gradient.draw(problem.prepared, key, first_step, num_steps, N)
 
@@ -318,7 +319,7 @@ class Program:
         """Rows drawn for a step: 0 where all rows are used."""
         key = jax.ShapeDtypeStruct((2,), jnp.uint32)
         drawn = jax.eval_shape(
-            lambda problem, key: self._draw(problem, key, 0, 1), self.problem, key
+            lambda problem, key: self.draw(problem, key, 0, 1), self.problem, key
         )
         return 0 if drawn is None else drawn.rows.shape[1]
 
@@ -333,12 +334,12 @@ class Program:
 
         def emission(problem: Problem, key: Array, position: Array) -> Emission:
             state = self._init_chain(problem, key, position)
-            noise = self._noise(problem.sampler, key, jnp.uint32(0), 1)
-            drawn = self._draw(problem, key, 0, 1)
+            noise = self.noise(problem.sampler, key, jnp.uint32(0), 1)
+            drawn = self.draw(problem, key, 0, 1)
             mine, noise = jax.tree.map(lambda leaf: leaf[0], (drawn, noise))
             rows = problem.data if mine is None else take(problem.data, mine.rows)
             h = jnp.ones((), position.dtype)
-            return self._step(problem, state, rows, mine, noise, h)[1]
+            return self.step(problem, state, rows, mine, noise, h)[1]
 
         position = self.posterior.flatten(self.posterior.init)
         key = jax.ShapeDtypeStruct((2,), jnp.uint32)
