@@ -19,9 +19,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "reproduce":
         return reproduce.run(arguments.names, arguments.out, arguments.fast)
     # Imported late: JAX must not start before the line above.
-    from virial.cli.present import present
+    from virial.cli.logistic.present import present
 
-    return present(arguments.out, arguments.fast)
+    present(arguments.out, arguments.fast)
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

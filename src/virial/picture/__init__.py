@@ -1,6 +1,7 @@
 """The one door to matplotlib, and the one style of every picture."""
 
-from virial.picture.door import MissingExtra, figure, save
+from virial.extra import MissingExtra
+from virial.picture.door import figure, save
 from virial.picture.labels import label_ends, note
 from virial.picture.style import COLOURS, INK, PALE, SERIES, Panels, panels, score_strip
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-
-class MissingExtra(ImportError):
-    """An optional dependency is not installed; the message says how to get it."""
+from virial.extra import module_of_extra
 
 
 def figure(width: float, height: float) -> Any:
@@ -20,14 +18,8 @@ def figure(width: float, height: float) -> Any:
         >>> figure(3.3, 2.5).get_size_inches()
         array([3.3, 2.5])
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra(
-            "pictures are drawn with matplotlib, which is not installed; "
-            "it comes with the extra plot: pip install 'virial[plot]'"
-        ) from error
-    return Figure(figsize=(width, height), layout="constrained")
+    matplotlib = module_of_extra("matplotlib.figure", "plot", "pictures are drawn")
+    return matplotlib.Figure(figsize=(width, height), layout="constrained")
 
 
 def save(picture: Any, stem: Path) -> tuple[Path, Path]:

@@ -1,6 +1,5 @@
 """Tables in: columns of numbers and words, the design of a regression, its posterior."""
 
-from virial.table.arrow import MissingExtra
 from virial.table.column import Categorical, Column, Numeric
 from virial.table.design import Coefficient, Design, design
 from virial.table.flights import Flights, flights
@@ -11,7 +10,6 @@ __all__ = [
     "Column",
     "Design",
     "Flights",
-    "MissingExtra",
     "Numeric",
     "design",
     "flights",

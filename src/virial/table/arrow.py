@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-
-class MissingExtra(ImportError):
-    """An optional dependency is not installed; the message says how to get it."""
+from virial.extra import module_of_extra
 
 
 def pyarrow(module: str) -> Any:
@@ -15,12 +13,4 @@ def pyarrow(module: str) -> Any:
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    import importlib
-
-    try:
-        return importlib.import_module(f"pyarrow.{module}")
-    except ImportError as error:
-        raise MissingExtra(
-            "tables are read with pyarrow, which is not installed; "
-            "it comes with the extra data: pip install 'virial[data]'"
-        ) from error
+    return module_of_extra(f"pyarrow.{module}", "data", "tables are read")

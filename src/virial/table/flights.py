@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool
 
-from virial.table.arrow import MissingExtra, pyarrow
+from virial.extra import MissingExtra
+from virial.table.arrow import pyarrow
 from virial.table.column import Categorical, Numeric
 from virial.table.design import Design, design
 

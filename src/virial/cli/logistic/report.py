@@ -7,7 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from virial.cli.demo import NUM_ROWS, STEP_SIZE, Comparison, Study
+from virial.cli.logistic.study import NUM_ROWS, STEP_SIZE, Comparison, Study
 from virial.run.progress import short
 
 # Above this hV the corrected noise of mSGLD does more harm than good (erratum 3 of the paper).

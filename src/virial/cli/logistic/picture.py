@@ -1,4 +1,4 @@
-"""The picture of the demonstration."""
+"""The picture of the study: the first coefficient's law under every sampler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import gaussian_kde, norm
 from virial.picture import figure
 
 if TYPE_CHECKING:
-    from virial.cli.demo import Comparison, Study
+    from virial.cli.logistic.study import Comparison, Study
 
 # Okabe and Ito's blue and vermilion: told apart by all eyes, and in print without colour.
 COLOURS = {"SGLD": "#0072B2", "mSGLD": "#D55E00"}

@@ -1,0 +1,1 @@
+"""`virial demo paper`: the paper's logistic regression, theory beside measurement."""
