@@ -92,3 +92,16 @@ class Categorical:
 
 
 Column = Numeric | Categorical
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A column that no regression takes as it is: dates, lists, bytes.
+
+    Attributes:
+        name: of the column.
+        kind: what it holds.
+    """
+
+    name: str
+    kind: str
