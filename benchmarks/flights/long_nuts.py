@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.flights.cells import Cells, cells, log_density, newton
 from benchmarks.flights.target import Reference, names, rows, start
 
-CHAINS, WARMUP, BLOCK, BLOCKS = 4, 500, 1000, 6
+CHAINS, WARMUP, BLOCK, BLOCKS = 4, 500, 1000, 8
 PARTIAL = Path("flights_long_nuts.npz")
 # For the shares alone: near the posterior mean of the scale.
 TYPICAL_SCALE = 0.2
