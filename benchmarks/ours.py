@@ -16,6 +16,7 @@ import virial as vr
 from benchmarks.case import Case, Contender
 from virial.run.drive import drive
 from virial.run.execute import on_devices
+from virial.run.problem import Looks
 from virial.run.sums import Moments
 
 
@@ -77,6 +78,10 @@ def steady(
     program, span, keys, start = _prepared(
         posterior, sampler, 1, num_chains=num_chains, keep_every=None, moments=moments, cores=1
     )
+    if program.equations is not None:  # the last stage, that of most steps
+        stages = len(program.equations.ends(1, 1))
+        blank = program.equations.blank(posterior.dtype)
+        program = program.looking(Looks(np.int32(stages), blank))
     chunk = on_devices(program, keys)
 
     def run(num_steps: int) -> Any:

@@ -86,7 +86,7 @@ def by_stein(
         variance = np.where(variance > 0, variance, np.nan)
     sd = np.sqrt(variance)
     relative = variance_error / variance
-    if not (relative < _LARGEST_ERROR).all():
+    if (relative > _LARGEST_ERROR).any():
         objections.append(_too_short(relative / 2))
     # The virial is Gaussian, the equations are not: where both agree neither is far off.
     gap = np.abs(np.diag(virial.covariance) / variance - 1) - 2 * relative
