@@ -1,4 +1,7 @@
-"""Predicted over realised errors: `python -m benchmarks.prediction [--write]`, a few minutes.
+"""Predicted over realised errors: `python -m benchmarks.prediction`, ten minutes on two cores.
+
+Each model is kept in `results/` when it is done (`--model NAME` for one of them), and the page
+the table of docs/predict.md is written once all are there; `--report` writes it from what is kept.
 
 SGLD from the mode on three regressions of 1000 rows and 3 coefficients, whitened at the mode, over
 a grid of step sizes h, batch sizes n, lengths K and gradient estimators. Every cell is many chains;
@@ -10,9 +13,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
+import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +29,14 @@ from virial.forecast.whitened import Whitened
 from virial.plan.errors import Course
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "predict-quality.md"
+PAGE = ROOT / "docs" / "predict.md"
+BEGIN, END = (
+    "<!-- prediction: made by `python -m benchmarks.prediction` -->",
+    "<!-- prediction: end -->",
+)
+RESULTS = Path(__file__).parent / "results"
 STEPS, SIZES, LENGTHS, CHAINS, N = (0.05, 0.2, 0.6), (10, 50, 200), (300, 2000, 10_000), 64, 1000
+NAMES = ["logistic", "Poisson", "robust"]
 ESTIMATORS: dict[str, Callable[[int], vr.Minibatch | vr.ControlVariate]] = {
     "minibatch": lambda n: vr.Minibatch(n),
     "control variate": lambda n: vr.ControlVariate(n),
@@ -126,16 +134,33 @@ def cells(model: Model, estimator: str, h: float, n: int, seed: int) -> Iterator
         )  # fmt: skip
 
 
-def measure(progress: bool = True) -> list[Cell]:
-    """The whole grid."""
-    found, seed = [], 0
-    for model in models():
-        for estimator, h, n in itertools.product(ESTIMATORS, STEPS, SIZES):
-            seed += 1
-            found += cells(model, estimator, h, n, seed)
-            if progress:
-                print(f"\r{model.name}, {estimator}, h = {h}, n = {n}".ljust(70), end="",
-                      file=sys.stderr, flush=True)  # fmt: skip
+def measure(model: Model) -> list[Cell]:
+    """The whole grid on one model."""
+    found = []
+    for k, (estimator, h, n) in enumerate(itertools.product(ESTIMATORS, STEPS, SIZES)):
+        print(f"{model.name}, {estimator}, h = {h}, n = {n}", file=sys.stderr, flush=True)
+        found += cells(model, estimator, h, n, seed=1 + k + 100 * NAMES.index(model.name))
+    return found
+
+
+def keep(name: str, found: list[Cell]) -> None:
+    """Writes the cells of a model."""
+    RESULTS.mkdir(exist_ok=True)
+    plain = [
+        {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(cell).items()}
+        for cell in found
+    ]
+    (RESULTS / f"prediction_{name}.json").write_text(json.dumps(plain) + "\n")
+
+
+def kept() -> list[Cell]:
+    """The cells of all models that are done."""
+    found = []
+    for name in NAMES:
+        path = RESULTS / f"prediction_{name}.json"
+        for cell in json.loads(path.read_text()) if path.exists() else []:
+            arrays = {k: np.array(cell[k]) for k in ("predicted", "realised")}
+            found.append(Cell(**{**cell, **arrays}))
     return found
 
 
@@ -158,14 +183,11 @@ def line(name: str, found: list[Cell]) -> str:
     return f"| {name} | {total} | {within} | {span} | {said} |"
 
 
-def report(found: list[Cell], seconds: float) -> str:
-    """The page."""
+def report(found: list[Cell]) -> str:
+    """The section of the page."""
     lines = [
-        "# How well errors are predicted",
         "",
-        "Made by `python -m benchmarks.prediction --write`; do not edit.",
-        "",
-        (__doc__ or "").split("\n\n", 1)[1].strip(),
+        (__doc__ or "").split("\n\n", 2)[2].strip(),
         "",
         f"h in {STEPS}, n in {SIZES}, K in {LENGTHS} with a tenth as burn-in, {CHAINS} chains a "
         "cell, which leaves a realised error uncertain by about 9 %. Where `predict` says that "
@@ -177,7 +199,7 @@ def report(found: list[Cell], seconds: float) -> str:
     ]
     lines.append(line("**all**", found))
     for key, values in (
-        ("model", list(dict.fromkeys(cell.model for cell in found))),
+        ("model", NAMES),
         ("estimator", list(ESTIMATORS)),
         ("h", list(STEPS)),
         ("n", list(SIZES)),
@@ -191,8 +213,6 @@ def report(found: list[Cell], seconds: float) -> str:
     lines += [
         "",
         *parts,
-        "",
-        f"{len(found)} cells in {seconds:.0f} seconds on {os.cpu_count()} cores.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -205,22 +225,22 @@ def share_of_kind(found: list[Cell], start: int, name: str) -> str:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure what is asked for, keep it, and write the page once all is there."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
-    write = parser.parse_args().write
-    began = time.perf_counter()
-    found = measure()
-    page = report(found, time.perf_counter() - began)
+    parser.add_argument("--model", choices=NAMES, action="append", help="only this one")
+    parser.add_argument("--report", action="store_true", help="from what is kept, measure nothing")
+    asked = parser.parse_args()
+    wanted = [] if asked.report else asked.model or NAMES
+    for model in models():
+        if model.name in wanted:
+            keep(model.name, measure(model))
+    found = kept()
+    page = report(found)
     print("\n" + page)
-    for cell in found:
-        off = np.abs(np.log(cell.ratios)).max()
-        if off > np.log(1.25):
-            print(f"{cell.model:9} {cell.estimator:26} h={cell.h} n={cell.n} K={cell.num_steps} "
-                  f"known={cell.known} bend={cell.bend:.2f} uneven={cell.unevenness:.2f} "
-                  f"ratios {cell.ratios.round(2)}")  # fmt: skip
-    if write:
-        PAGE.write_text(page, encoding="utf-8")
+    if {cell.model for cell in found} == set(NAMES):
+        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+        after = rest.split(END)[1]
+        PAGE.write_text(f"{before}{BEGIN}\n{page}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

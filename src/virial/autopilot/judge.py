@@ -53,7 +53,8 @@ def judge(audit: Audit, rmse: float, target: tuple[str, ...], repair: bool) -> J
     said = f"the {_WORDS[part]} of {name} is known to {_shown(part, worst[part])}"
     if worst[part] <= rmse:
         return Judgement("met", f"at worst {said}.", repair, found["mean"], found["sd"], 1.0)
-    length = max(float((error[p] / _left(bias[p], rmse)).max()) for p in target)
+    with np.errstate(divide="ignore"):
+        length = max(float((error[p] / _left(bias[p], rmse)).max()) for p in target)
     reason = f"{said}, wanted is {_shown(part, rmse)}."
     return Judgement(
         "missed", reason, repair, found["mean"], found["sd"], _MARGIN * length**2
@@ -78,7 +79,7 @@ def _bias_and_error(
 
 def _left(bias: np.ndarray, rmse: float) -> np.ndarray:
     """What bias leaves of the target for the error of length."""
-    return np.sqrt(np.maximum(rmse**2 - bias**2, 1e-300))
+    return np.sqrt(np.maximum(rmse**2 - bias**2, 0.0))
 
 
 def _shown(part: str, value: float) -> str:
