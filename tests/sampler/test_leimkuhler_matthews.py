@@ -30,12 +30,13 @@ def test_step_on_every_batch(replace, preconditioner, dtype):
     with jax.enable_x64(dtype == np.float64), jax.numpy_dtype_promotion("strict"):
         sampler = vr.LeimkuhlerMatthews(H, vr.Minibatch(3, replace), value)
         states, emissions = one_step.library_steps(sampler, dtype, index, xi, first)
-    assert states.position.dtype == states.last.dtype == dtype
+    assert states.position.dtype == states.ahead.dtype == dtype
     exact = [numpy_step(*each, L) for each in zip(index, first, xi, strict=True)]
     slopes = [MODEL.gradient(THETA, rows) for rows in index]
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
     np.testing.assert_allclose(states.position, exact, rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(states.last, xi @ L.T, rtol=tolerance, atol=tolerance)
+    ahead = exact + np.sqrt(H) / 2 * xi @ L.T
+    np.testing.assert_allclose(states.ahead, ahead, rtol=tolerance, atol=tolerance)
     np.testing.assert_array_equal(emissions.position, states.position)
     np.testing.assert_allclose(emissions.gradient, slopes, rtol=tolerance, atol=tolerance)
 

@@ -274,8 +274,11 @@ class Program:
             if self.width > 1:  # a count that depends on the chain could not steer one loop
                 return i + 1, state, out
             # XLA would count first and keep a copy of i for all else, one kernel too many for
-            # its fast executor (8 at most; +0.3 µs a step above): let the count wait for `out`.
-            return i + 1 + never(out[0, 0]).astype(i.dtype), state, out
+            # its fast executor (+0.3 µs a step above): let the count wait for `out`, and for what
+            # else of the state is made of this step's noise.
+            others = [leaf.ravel()[0] for leaf in jax.tree.leaves(state.sampler)[1:]]
+            waits = [never(value).astype(i.dtype) for value in (out[0, 0], *others)]
+            return i + 1 + sum(waits), state, out
 
         start = (jnp.int32(0), state, jnp.zeros((self.block_size, self._width), noise.white.dtype))
         return lax.while_loop(lambda carry: carry[0] < length, step, start)[1:]

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, check_estimator
 from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
-from virial.sampler.schedule import StepSize, check_step_size
+from virial.sampler.schedule import StepSize, check_step_size, size_of_step
 
 
 class LeimkuhlerMatthewsState(NamedTuple):
-    """The position with the half of its noise that the next step meets again."""
+    """The position, and where it goes with the half of its noise that the next step meets again.
+
+    The second vector and not the noise itself, which would have to be copied out of the block's
+    noise at every step: 0.3 µs, twice what the rest of a small step takes.
+    """
 
     position: Float[Array, " d"]
-    last: Float[Array, " d"]
+    ahead: Float[Array, " d"]
 
 
 @algorithm
@@ -28,7 +33,7 @@ class LeimkuhlerMatthews:
 
     .. math:: θ_{k+1} = θ_k + \frac h2 L L^\top \hat g_k(θ_k) + \sqrt h\, L \frac{ξ_k + ξ_{k+1}}2
 
-    each normal being used twice: the state is (θ_k, L ξ_k). With y_k = θ_k − (√h/2) L ξ_k this is
+    each normal being used twice: the state is (θ_k, θ_k + (√h/2) L ξ_k). With y_k = θ_k − (√h/2) L ξ_k this is
     y' = y + (h/2) L Lᵀ ĝ(y + (√h/2) L ξ) + √h L ξ: the gradient is taken half a noise ahead.
 
     Bias: second order in h with all rows, and none on a Gaussian. A minibatch adds its first-order
@@ -62,15 +67,15 @@ class LeimkuhlerMatthews:
     def init(
         self, position: Float[Array, " d"], batch: Batch, noise: Noise
     ) -> LeimkuhlerMatthewsState:
-        """The first position beside ξ_0, which no step before it has used."""
-        return LeimkuhlerMatthewsState(position, noise.shaped)
+        """The first position beside half of ξ_0, which no step before it has used."""
+        h = size_of_step(self.step_size, jnp.zeros((), position.dtype))
+        return LeimkuhlerMatthewsState(position, position + (h**0.5 / 2) * noise.shaped)
 
     def step(
         self, state: LeimkuhlerMatthewsState, batch: Batch, noise: Noise, h: Any
     ) -> tuple[LeimkuhlerMatthewsState, Emission]:
         """An Euler–Maruyama step with half of the last noise and half of a new one."""
-        theta, last = state
-        g = batch.gradient(theta)
-        moved = theta + (h / 2) * self.preconditioner.drift(g)
-        moved = moved + (h**0.5 / 2) * (last + noise.shaped)
-        return LeimkuhlerMatthewsState(moved, noise.shaped), Emission(moved, g, {})
+        g = batch.gradient(state.position)
+        half = (h**0.5 / 2) * noise.shaped
+        moved = state.ahead + (h / 2) * self.preconditioner.drift(g) + half
+        return LeimkuhlerMatthewsState(moved, moved + half), Emission(moved, g, {})

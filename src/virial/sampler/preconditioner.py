@@ -63,15 +63,31 @@ class Dense:
 
     def drift(self, g: Float[Array, " d"]) -> Float[Array, " d"]:
         """L Lᵀ g."""
-        return self.metric @ g
+        return _times(self.metric, g)
 
     def pull(self, g: Float[Array, " d"]) -> Float[Array, " d"]:
         """Lᵀ g: the gradient in whitened coordinates."""
-        return self.factor.T @ g
+        return _times(self.factor.T, g)
 
     def shape(self, xi: Float[Array, "*k d"]) -> Float[Array, "*k d"]:
         """L ξ for a block of normals."""
         return xi @ self.factor.T
+
+
+# Up to this d a product is written out: so it joins its neighbours in one kernel, and a step of
+# BAOAB or Leimkuhler–Matthews stays within the few that XLA runs one after the other (2 × at
+# d = 3, n = 10; `docs/engine.md`, 4).
+_WRITTEN_OUT = 4
+
+
+def _times(matrix: Float[Array, "d d"], g: Float[Array, " d"]) -> Float[Array, " d"]:
+    d = len(g)
+    if d > _WRITTEN_OUT:
+        return matrix @ g
+    found = matrix[:, 0] * g[0]
+    for j in range(1, d):
+        found = found + matrix[:, j] * g[j]
+    return found
 
 
 Preconditioner = Identity | Diagonal | Dense
