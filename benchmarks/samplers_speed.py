@@ -1,0 +1,169 @@
+"""What a step of every sampler and estimator takes beside SGLD's.
+
+`python -m benchmarks.samplers_speed`. All run on the logistic regression of `benchmarks.case`,
+whitened by the mode's factor, one chain, one thread, in processor time. They compile, then take
+turns: five rounds of some 0.15 s each. A ratio is that of the best rounds; in brackets the least
+and the largest ratio within one round.
+`--write` puts the tables into docs/samplers-speed.md, `--case N,d,n` measures one size alone.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["PJRT_NPROC"] = "1"  # before JAX computes anything
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import virial as vr
+from benchmarks.case import Case
+from benchmarks.ours import ready_made, steady
+
+PAGE = Path(__file__).parents[1] / "docs" / "samplers-speed.md"
+CASES = (Case(1_000, 3, 10), Case(100_000, 20, 32), Case(100_000, 50, 100))
+SECONDS, ROUNDS = 0.15, 5
+FIRST_ORDER, KINETIC = 1.5, 2.0
+
+_PREAMBLE = """\
+# What a step takes
+
+Made by `python -m benchmarks.samplers_speed --write`; do not edit. Each sampler beside
+`SGLD(h, Minibatch(n))` on the same posterior: logistic regression on *N* rows of *d* numbers, *n*
+of them a step, whitened by `mode.factor`, float32, one chain, one thread, processor time, sums of
+all moments included. They take turns, {rounds} rounds; given is the ratio of the best rounds, and
+in brackets the least and the largest ratio within one round.
+
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A contender and the most times SGLD's step that its own may take; None for no limit."""
+
+    name: str
+    sampler: Callable[[int, Any, int], Any]  # of n, the factor L and N
+    limit: float | None = None
+
+
+def _entries() -> list[Entry]:
+    h, u = 0.01, 0.1
+    batch = vr.Minibatch
+
+    def sgld(gradient: Callable[[int, int], Any]) -> Callable[[int, Any, int], Any]:
+        return lambda n, L, N: vr.SGLD(h, gradient(n, N), L)
+
+    return [
+        Entry("SGLD", sgld(lambda n, N: batch(n))),
+        Entry("ModifiedSGLD", lambda n, L, N: vr.ModifiedSGLD(h, batch(n), L), FIRST_ORDER),
+        Entry("CompensatedSGLD", lambda n, L, N: vr.CompensatedSGLD(h, batch(n), L), FIRST_ORDER),
+        Entry(
+            "FisherScoring, diagonal",
+            lambda n, L, N: vr.FisherScoring(h, batch(n), L, diagonal=True),
+            FIRST_ORDER,
+        ),
+        Entry("FisherScoring", lambda n, L, N: vr.FisherScoring(h, batch(n), L), FIRST_ORDER),
+        Entry(
+            "LeimkuhlerMatthews",
+            lambda n, L, N: vr.LeimkuhlerMatthews(h, batch(n), L),
+            FIRST_ORDER,
+        ),
+        Entry("SGHMC", lambda n, L, N: vr.SGHMC(u, 1.0, batch(n), L), KINETIC),
+        Entry(
+            "SGHMC, noise subtracted",
+            lambda n, L, N: vr.SGHMC(u, 1.0, batch(n), L, "estimated"),
+            KINETIC,
+        ),
+        Entry("SGNHT", lambda n, L, N: vr.SGNHT(u, batch(n), 1.0, L), KINETIC),
+        Entry("BAOAB", lambda n, L, N: vr.BAOAB(u, 1.0, batch(n), L), KINETIC),
+        Entry("UBU", lambda n, L, N: vr.UBU(u, 1.0, batch(n), L), KINETIC),
+        Entry("Minibatch, replace", sgld(lambda n, N: batch(n, replace=True))),
+        Entry("Minibatch, leverage", sgld(lambda n, N: batch(n, weights="leverage"))),
+        Entry("ControlVariate", sgld(lambda n, N: vr.ControlVariate(n))),
+        Entry(
+            "ControlVariate, leverage", sgld(lambda n, N: vr.ControlVariate(n, weights="leverage"))
+        ),
+        Entry("Sweep", sgld(lambda n, N: vr.Sweep(n))),
+        Entry("Sweep, symmetric", sgld(lambda n, N: vr.Sweep(n, symmetric=True))),
+        Entry("SVRG, m = N/n", sgld(lambda n, N: vr.SVRG(n, refresh_every=N // n))),
+        Entry("SAGA", sgld(lambda n, N: vr.SAGA(n))),
+    ]
+
+
+def measure(case: Case, names: list[str] | None, rounds: int, seconds: float) -> dict[str, Any]:
+    """Microseconds a step, (contender, round)."""
+    posterior = replace(ready_made(case), init=case.theta)
+    factor = posterior.mode().factor
+    runs, steps = {}, {}
+    for entry in _entries():
+        if names and entry.name not in ("SGLD", *names):
+            continue
+        run = steady(posterior, entry.sampler(case.n, factor, case.N), "full", 1)
+        run(512)
+        began = time.process_time()
+        run(2048)
+        per_step = (time.process_time() - began) / 2048
+        runs[entry.name], steps[entry.name] = run, max(int(seconds / per_step) // 256, 1) * 256
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            began = time.process_time()
+            run(steps[name])
+            found[name].append(1e6 * (time.process_time() - began) / steps[name])
+    return {name: np.array(times) for name, times in found.items()}
+
+
+def section(case: Case, found: dict[str, np.ndarray]) -> str:
+    """A table of one size."""
+    sgld = found["SGLD"]
+    lines = [
+        f"## N, d, n = {case.label}\n",
+        "| | µs a step | times SGLD's | at most | |",
+        "|---|---|---|---|---|",
+    ]
+    for entry in _entries():
+        if entry.name not in found:
+            continue
+        times = found[entry.name]
+        ratio, rounds = times.min() / sgld.min(), times / sgld
+        verdict = "" if entry.limit is None else "met" if ratio <= entry.limit else "**missed**"
+        lines.append(
+            f"| {entry.name} | {times.min():.3g} | {ratio:.2f} ({rounds.min():.2f}, "
+            f"{rounds.max():.2f}) | {entry.limit or ''} | {verdict} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures, prints, and writes where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help=f"write docs/{PAGE.name}")
+    parser.add_argument("--case", action="append", type=_case, help="N,d,n: this one only")
+    parser.add_argument("--only", action="append", help="this contender only (may be repeated)")
+    parser.add_argument("--toy", action="store_true", help="short, to see that all works")
+    chosen = parser.parse_args(arguments)
+    cases = chosen.case or (CASES[:1] if chosen.toy else CASES)
+    rounds, seconds = (2, 0.01) if chosen.toy else (ROUNDS, SECONDS)
+    sections = []
+    for case in cases:
+        sections.append(section(case, measure(case, chosen.only, rounds, seconds)))
+        print(sections[-1], flush=True)
+    if chosen.write:
+        PAGE.write_text(_PREAMBLE.format(rounds=rounds) + "\n".join(sections))
+    return 0
+
+
+def _case(text: str) -> Case:
+    N, d, n = (int(float(number)) for number in text.split(","))
+    return Case(N, d, n)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
