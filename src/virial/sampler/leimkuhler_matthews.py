@@ -33,8 +33,9 @@ class LeimkuhlerMatthews:
 
     .. math:: θ_{k+1} = θ_k + \frac h2 L L^\top \hat g_k(θ_k) + \sqrt h\, L \frac{ξ_k + ξ_{k+1}}2
 
-    each normal being used twice: the state is (θ_k, θ_k + (√h/2) L ξ_k). With y_k = θ_k − (√h/2) L ξ_k this is
-    y' = y + (h/2) L Lᵀ ĝ(y + (√h/2) L ξ) + √h L ξ: the gradient is taken half a noise ahead.
+    each normal being used twice: the state is (θ_k, θ_k + (√h/2) L ξ_k). With
+    y_k = θ_k − (√h/2) L ξ_k this is y' = y + (h/2) L Lᵀ ĝ(y + (√h/2) L ξ) + √h L ξ: the gradient
+    is taken half a noise ahead. Of decreasing steps each normal keeps the h at which it came.
 
     Bias: second order in h with all rows, and none on a Gaussian. A minibatch adds its first-order
     share hV to a variance as it does to SGLD's, so with V̂ of any size the gain is Euler's share
