@@ -36,7 +36,7 @@ TOY = Line("toy", lambda x, _: -(x**2) / 2, precision=1.0, noise=4.0)
 LOGISTIC = Regression()
 
 FIRST, FIRST_KINETIC = (0.05, 0.1, 0.2), (0.03, 0.06, 0.12)
-SECOND, SECOND_KINETIC, SWEEPING = (0.3, 0.5, 0.8), (0.3, 0.42, 0.6), (0.16, 0.25, 0.4)
+SECOND, SECOND_KINETIC, SWEEPING = (0.35, 0.47, 0.63), (0.3, 0.42, 0.6), (0.2, 0.28, 0.4)
 MANY = 200_000
 
 
@@ -57,13 +57,11 @@ SCHEMES = (
         "all",
         2,
         SECOND,
-        MANY,
+        300_000,
     ),
     Scheme("BAOAB", lambda h, f, g: vr.BAOAB(h, f, g), "baoab", "all", 2, SECOND_KINETIC, MANY),
     Scheme("UBU", lambda h, f, g: vr.UBU(h, f, g), "ubu", "all", 2, SECOND_KINETIC),
-    Scheme(
-        "BAOAB, Sweep", lambda h, f, g: vr.BAOAB(h, f, g), "baoab", "sweep", 2, SWEEPING, 2 * MANY
-    ),
+    Scheme("BAOAB, Sweep", lambda h, f, g: vr.BAOAB(h, f, g), "baoab", "sweep", 2, SWEEPING, MANY),
     Scheme("UBU, Sweep", lambda h, f, g: vr.UBU(h, f, g), "ubu", "sweep", 2, SWEEPING),
 )
 MODIFIED = Scheme(
