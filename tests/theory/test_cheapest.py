@@ -58,6 +58,15 @@ def test_other_starts_powers_and_data(options):
         assert nothing_cheaper(SKEWED, scheme, run, rmse, samples=30, **options)
 
 
+def test_noise_that_counts_at_second_order_only():
+    """mSGLD on heavy noise from a start far off: r is far below where the first order says."""
+    toy = GaussianToy(2.3 * np.random.default_rng(0).exponential(size=300) ** 3, 8.0, 0.15)
+    options = {"theta0": toy.posterior_mean - 2.5, "replace": True}
+    run = cheapest(toy, "msgld", 0.93, **options)
+    assert toy.mse("msgld", run.num_steps, run.n, r=run.r, **options) <= 0.93**2
+    assert nothing_cheaper(toy, "msgld", run, 0.93, samples=60, **options)
+
+
 def test_every_small_run_by_the_plain_recurrence():
     """Cost below 100: all n, a dense r, every K, by the oracle."""
     x = (0.2, 0.9, 1.1, 2.5, 0.4, 1.6)

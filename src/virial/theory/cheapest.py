@@ -3,10 +3,11 @@ r"""The cheapest run that is accurate enough (eq. optimisation).
     min K n   subject to   √MSE(r, n, K) ≤ rmse,   r = hA < 1,  1 ≤ n ≤ N,  K ≥ 1
 
 The error is *not* monotone in K: while the start's bias and the stationary bias have opposite
-signs, it dips where they cancel, and the dip may be the cheapest run of all. So a coarse grid over
-(r, n) walks K upwards, K = q 2^j with q = 4 … 7, and stops at the first K that is good enough;
-finer grids follow around the best few, and the winners are settled with exact arithmetic. The grids
-are float64 (whole stacks of matrices at once); the answer is exact.
+signs, it dips where they cancel, and the dip, however narrow, may be the cheapest run of all. So a
+coarse grid over (r, n) walks K upwards, K = q 2^j with q = 4 … 7, and stops at the first K, there
+or by interpolation in between, that is good enough; finer grids follow around the best few, and
+the winners are settled with exact arithmetic. The grids are float64 (whole stacks of matrices at
+once); the answer is exact.
 
 The optimal r and n are hardly identified: near the optimum the cost depends almost only on n/r
 (errata, Figure 3). Compare costs.
@@ -30,6 +31,7 @@ from virial.theory.toy import GaussianToy
 LARGEST_R = 0.999
 MOST_DOUBLINGS = 60
 SHORTLIST = 6
+MARGIN = 0.998
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,13 @@ class _Search(NamedTuple):
             joint = self.toy.joint_moments(self.scheme, n, replace, order)
             return {key: float(value) for key, value in joint.items()}
 
-    def mse(self, r: float, n: int, num_steps: float) -> float:
+    def mse(self, r: float, n: int, num_steps: int) -> float:
         return self.toy.mse(self.scheme, num_steps, n, r=r, **self.options)
+
+    def sums(self, r: float, n: int, num_steps: int) -> tuple[float, float]:
+        """E T and E T² of T = Σ (φ(θ_k) − E_π φ): bias K and MSE K²."""
+        bias = self.toy.bias(self.scheme, num_steps, n, r=r, **self.options)
+        return bias * num_steps, self.mse(r, n, num_steps) * float(num_steps) ** 2
 
 
 def cheapest(
@@ -122,8 +129,13 @@ def cheapest(
         n = np.concatenate([n[best], *(pair[1] for pair in pairs)])
         K = _first_steps(search, r, n)
         r_width, n_width = r_width / 3, n_width / 3
-    runs = [_settle(search, float(r[i]), int(n[i]), float(K[i])) for i in _best(r, n, K)[:3]]
-    return min((run for run in runs if run), key=lambda run: run.cost)
+    runs: list[CheapestRun] = []
+    for i in [*_best(r, n, K), *np.argsort(K * n)]:
+        if (run := _settle(search, float(r[i]), int(n[i]), float(K[i]))) is not None:
+            runs.append(_shorter(search, run))
+        if len(runs) == 3:
+            break
+    return min(runs, key=lambda run: run.cost)
 
 
 def _scale(toy: GaussianToy, power: int) -> float:
@@ -138,14 +150,18 @@ def _coarse_grid(search: _Search) -> tuple[Float[np.ndarray, " G"], Int[np.ndarr
     n = np.unique(np.geomspace(smallest, N, 28).round().astype(int))
     if search.scheme == "euler":
         n = np.array([N])
-    tiny = 1e-9
-    endless = {**search.options, "theta0": 0.0}
-    slopes = [
-        abs(search.toy.bias(search.scheme, math.inf, int(k), r=tiny, **endless)) / tiny
-        for k in (n[0], N)
-    ]
+
+    def largest_bias(r: float) -> float:
+        sizes = (int(n[0]), N)
+        return max(abs(toy.bias(search.scheme, math.inf, k, r=r, **endless)) for k in sizes)
+
+    toy, tiny, endless = search.toy, 1e-9, {**search.options, "theta0": 0.0}
+    slope, small = largest_bias(tiny) / tiny, 0.03 * search.rmse
     # Without a bias (power 1) only r ≪ n/N would waste steps; 1e-3 is a start for the search.
-    lowest = min(0.1, 0.03 * search.rmse / max(slopes)) if max(slopes) else 1e-3
+    lowest = min(0.1, small / slope) if slope else 1e-3
+    # Noise may count at second order only (mSGLD), and then much.
+    while lowest > tiny and largest_bias(lowest) > small:
+        lowest /= 2
     r = np.geomspace(lowest, LARGEST_R, max(24, round(9 * math.log10(LARGEST_R / lowest))))
     r_all, n_all = np.meshgrid(r, n, indexing="ij")
     return r_all.ravel(), n_all.ravel()
@@ -186,12 +202,14 @@ def _first_steps(
     search: _Search, r: Float[np.ndarray, " G"], n: Int[np.ndarray, " G"]
 ) -> Float[np.ndarray, " G"]:
     """The least K with MSE ≤ rmse² for each pair, interpolated; inf where K·n cannot win."""
-    square = 3 * search.options["power"] + 2  # where E T² stands
+    p = search.options["power"]
+    cross, square = 2 * p + 1, 3 * p + 2  # where E T and E T² stand
+    # A dip that only just reaches the goal is lost in rounding: ask for a little more.
+    goal = MARGIN * search.rmse**2
     M, v0 = _matrices(search, r, n)
     result, best = np.full(r.size, math.inf), math.inf
     alive = np.arange(r.size)
-    last_K = np.zeros(r.size)
-    last_mse = np.full(r.size, np.nan)
+    last, last_K = np.zeros((2, r.size)), 0.0
     for j in range(MOST_DOUBLINGS):
         v = np.broadcast_to(v0[:, None], (alive.size, v0.size, 1))
         open_ = np.ones(alive.size, dtype=bool)
@@ -199,15 +217,15 @@ def _first_steps(
             v = M @ v
             if j and q < 4:
                 continue
-            K = q * 2.0**j
-            mse = v[:, square, 0] / K**2
-            done = open_ & (mse <= search.rmse**2)
+            K, now = q * 2.0**j, np.stack([v[:, cross, 0], v[:, square, 0]])
+            first = _first_between(last_K, last[:, alive], K, now, goal)
+            done = open_ & np.isfinite(first)
             which = alive[done]
-            result[which] = _between(last_K[which], last_mse[which], K, mse[done], search.rmse**2)
+            result[which] = np.ceil(first[done])
             if which.size:
                 best = min(best, float((result[which] * n[which]).min()))
             open_ &= ~done
-            last_K[alive], last_mse[alive] = K, mse
+            last[:, alive], last_K = now, K
         open_ &= 4 * 2.0 ** (j + 1) * n[alive] < 1.3 * best
         alive, M = alive[open_], M[open_]
         if not alive.size:
@@ -216,13 +234,26 @@ def _first_steps(
     return result
 
 
-def _between(K0: np.ndarray, mse0: np.ndarray, K1: float, mse1: np.ndarray, goal: float) -> Any:
-    """Where log MSE, linear in log K, reaches the goal; K1 itself if there is nothing before."""
-    K = np.full(K0.shape, K1)
-    known = (K0 > 0) & (mse1 > 0)
-    slope = np.log(mse1[known] / mse0[known]) / np.log(K1 / K0[known])
-    K[known] = K0[known] * np.exp(np.log(goal / mse0[known]) / slope)
-    return np.maximum(np.ceil(K), 1)
+def _first_between(K0: float, before: Any, K1: float, now: Any, goal: float) -> Any:
+    """The first K in (K0, K1] with MSE ≤ goal, inf if there is none; (E T, E T²) at both ends.
+
+    Between the ends E T and Var T are taken as linear in K: (E T)² + Var T ≤ goal K² is quadratic,
+    and its first root finds dips of the error that neither end sees.
+    """
+    (T0, S0), (T1, S1) = np.asarray(before, float), np.asarray(now, float)
+    step = K1 - K0
+    at_end = np.where(goal * K1**2 >= S1, K1, math.inf)
+    if step <= 1:
+        return at_end
+    slope, growth = (T1 - T0) / step, (S1 - T1**2 - (S0 - T0**2)) / step
+    a = slope**2 - goal
+    b = 2 * (T0 * slope - goal * K0) + growth
+    c = S0 - goal * K0**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = -(b + np.copysign(np.sqrt(b * b - 4 * a * c), b)) / 2
+        roots = np.stack([q / a, c / q])
+    roots = np.where((roots > 0) & (roots <= step), K0 + roots, math.inf)
+    return np.minimum(roots.min(axis=0), at_end)
 
 
 def _matrices(search: _Search, r: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -245,13 +276,16 @@ def _matrices(search: _Search, r: np.ndarray, n: np.ndarray) -> tuple[np.ndarray
 
 
 def _settle(search: _Search, r: float, n: int, K: float) -> CheapestRun | None:
-    """The least K near the interpolated one that is good enough, exactly."""
+    """The least K near the interpolated one that is good enough, exactly; None if there is none."""
     goal = search.rmse**2
-    low, high = 0, max(1, round(K))
-    reach = max(1, round(K * 1e-3))
+    K = max(1.0, _zoom(search, r, n, K, goal))
+    if math.isinf(K):
+        return None
+    low, high = 0, round(K)
+    reach = max(1, round(K * 1e-7))
     while search.mse(r, n, high) > goal:
         low, high, reach = high, high + reach, 4 * reach
-        if high > 2 * K + 8:
+        if high > 1.01 * K + 8:
             return None
     if not low:
         low = max(0, high - reach)
@@ -265,3 +299,42 @@ def _settle(search: _Search, r: float, n: int, K: float) -> CheapestRun | None:
         else:
             low = middle
     return CheapestRun(r, n, high, high * n, math.sqrt(search.mse(r, n, high)))
+
+
+def _shorter(search: _Search, run: CheapestRun) -> CheapestRun:
+    """Of a run of a few steps one is many per cent: try all r around for one step less."""
+    while 1 < run.num_steps <= 33:
+        K = run.num_steps - 1
+        r = np.minimum(run.r * np.geomspace(0.5, 2.0, 201), LARGEST_R)
+        M, v = _matrices(search, r, np.full(r.size, run.n))
+        v = (np.linalg.matrix_power(M, K) @ v[:, None])[:, -1, 0]  # E T²
+        best = float(r[v.argmin()])
+        rmse = math.sqrt(search.mse(best, run.n, K))
+        if rmse > search.rmse:
+            break
+        run = CheapestRun(best, run.n, K, K * run.n, rmse)
+    return run
+
+
+def _zoom(search: _Search, r: float, n: int, K: float, goal: float) -> float:
+    """K from exact values at the ends of ever smaller brackets around it."""
+    if K < 100:  # dips of one step
+        nearby = range(max(1, math.floor(0.95 * K) - 1), math.ceil(1.05 * K) + 2)
+        return next((k for k in nearby if search.mse(r, n, k) <= goal), math.inf)
+    width = 0.03
+    for _ in range(10):
+        low, high = max(1, math.floor(K * (1 - width))), math.ceil(K * (1 + width))
+        before = search.sums(r, n, low)
+        if before[1] <= goal * float(low) ** 2:  # good already: the first is further down
+            if low == 1:
+                return 1.0
+            K = low
+            continue
+        first = float(_first_between(low, before, high, search.sums(r, n, high), goal))
+        if first == math.inf:  # not yet
+            K = high
+            continue
+        K, width = first, width / 10
+        if high - low <= max(2, 1e-5 * K):
+            return K
+    return math.inf
