@@ -15,8 +15,8 @@ from virial.audit.grouped import grouped
 from virial.audit.quantile import quantile_errors, weighted_quantiles
 from virial.audit.repair import Estimate, by_stein, by_virial
 from virial.audit.stationary import unsettled
-from virial.audit.verdict import table_of, verdicts
-from virial.audit.virial import Meter, VirialCovariance, from_virial, meter
+from virial.audit.verdict import limiting, table_of, verdicts
+from virial.audit.virial import Meter, VirialCovariance, from_virial, meter, noise_ratio
 from virial.equations import MOST_COORDINATES, Frame, instruments
 from virial.forecast.table import sentences
 from virial.run.moments import EQUATIONS
@@ -85,6 +85,8 @@ class Audit:
         virial: the meter, flat; None where no gradient was kept.
         estimate: the repair, flat; None where there is none.
         refusals: why nothing can be believed; empty where there is no reason.
+        noise: variance of the gradients' noise over the posterior's precision, flat: above 1 the
+            noise makes more of the bias than the step's length does.
 
     Example:
         >>> import virial as vr
@@ -100,6 +102,7 @@ class Audit:
     virial: Meter | None
     estimate: Estimate | None
     refusals: tuple[str, ...]
+    noise: Float[np.ndarray, " d"] | None = None
 
     @property
     def settled(self) -> bool:
@@ -121,6 +124,16 @@ class Audit:
         found = self._believed()
         bias = (self._mean - found.mean) / found.sd, self._sd / found.sd - 1
         return Parts(self._tree(bias[0]), self._tree(bias[1]))
+
+    @property
+    def limits(self) -> Parts:
+        """What limits each number of the run, "bias" or "length"; pytrees of arrays of words.
+
+        Raises:
+            RepairRefused: the bias could not be measured.
+        """
+        self._believed()
+        return Parts(*(self._tree(words) for words in limiting(self)))
 
     @property
     def verdict(self) -> str:
@@ -228,12 +241,13 @@ def audit(run: Run) -> Audit:
     names = run.layout.coordinate_names
     has_moments = "cross" in totals.sums and run.settings.moments != "diagonal"
     has_moments &= run.settings.unbiased
-    virial = estimate = found_meter = None
+    virial = estimate = found_meter = noise = None
     if has_moments and run.status.ok and totals.details is not None:
         moments = grouped(totals)
         found_meter = meter(moments)
         try:
             virial = from_virial(moments)
+            noise = noise_ratio(totals.sums["gradient_second"].sum(axis=0) / moments.total, virial)
             estimate = _estimate(run, virial)
         except (ValueError, np.linalg.LinAlgError) as reason:
             refusals.append(str(reason) + ".")
@@ -241,7 +255,7 @@ def audit(run: Run) -> Audit:
         refusals += unsettled(groups, virial, names, run.settings.decreasing)
     if estimate is None and not refusals:
         refusals.append(_why_no_moments(run))
-    return Audit(run, error, found_meter, estimate, tuple(refusals))
+    return Audit(run, error, found_meter, estimate, tuple(refusals), noise)
 
 
 def _estimate(run: Run, virial: VirialCovariance) -> Estimate:
@@ -250,7 +264,7 @@ def _estimate(run: Run, virial: VirialCovariance) -> Estimate:
     if frame is None or details is None:
         return by_virial(virial)
     tilted, plain = (details.groups(EQUATIONS + name) for name in ("tilted", "plain"))
-    if not tilted[:, 0, 0].any():
+    if not tilted[:, 0, 0].any() or not frame.basis.any():
         return by_virial(virial)
     return by_stein(tilted, plain, frame, virial)
 

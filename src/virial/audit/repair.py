@@ -95,7 +95,7 @@ def by_stein(
             f"two ways to correct a variance differ by {100 * np.nanmax(gap):.0f} % more than "
             "their errors: the posterior is too far from Gaussian at the chain's width."
         )
-    apart = (np.abs(mean - check.values) - 2 * np.hypot(mean_error, check.errors)) / sd
+    apart = (np.abs(mean - check.values[:d]) - 2 * np.hypot(mean_error, check.errors[:d])) / sd
     if (apart > _MEAN_DISAGREEMENT).any():
         objections.append(
             f"two ways to correct a mean differ by {np.nanmax(apart):.2f} standard deviations more "

@@ -36,16 +36,22 @@ def solve(sums: Float[np.ndarray, "g p c"]) -> Solution:
     """
     p = sums.shape[1]
     total = sums.sum(axis=0)
-    M, b = total[:, :p], total[:, p:]
-    rows, columns = (np.sqrt(np.sum(M**2, axis=axis)) for axis in (1, 0))
+    rows, columns = (np.sqrt(np.sum(total[:, :p] ** 2, axis=axis)) for axis in (1, 0))
+    # A function that vanishes, for want of a skewness, takes no part.
+    used = np.flatnonzero((rows > 0) & (columns > 0))
+    if len(used) < p - 1:
+        raise ValueError("the moment equations are singular")
+    M, b = total[np.ix_(used, used)], total[used, p:]
+    scale = np.outer(rows[used], columns[used])
     try:
-        inverse = np.linalg.inv(M / np.outer(rows, columns)) / np.outer(columns, rows)
+        inverse = np.linalg.inv(M / scale) / scale.T
     except np.linalg.LinAlgError:
         raise ValueError("the moment equations are singular") from None
     a = inverse @ b
-    v = inverse[0]
-    residuals = sums[:, :, p:] - sums[:, :, :p] @ a
-    influence = np.einsum("p,gpq->gq", v, residuals)
+    v = np.zeros(p)
+    v[used] = inverse[0]
+    residuals = sums[:, used, p:] - sums[:, used][:, :, used] @ a
+    influence = np.einsum("p,gpq->gq", v[used], residuals)
     groups = len(sums)
     errors = np.sqrt(groups / max(groups - 1, 1) * np.sum(influence**2, axis=0))
     return Solution(a[0], errors, influence, v)

@@ -26,21 +26,26 @@ def table_of(audit: Audit) -> str:
         head = ["", "mean", "± error", "sd", "± error", "ess"]
         rows = [
             [names[k], f"{mean[k]:.4g}", f"{error.mean[k]:.2g}", f"{sd[k]:.3g}",
-             percent(error.sd[k] / sd[k]).lstrip("+"), f"{error.ess[k]:.0f}"]
+             _share(error.sd[k] / sd[k]), f"{error.ess[k]:.3g}"]
             for k in shown
         ]  # fmt: skip
-        return table(head, rows) + _left(names, shown)
-    off, wide = (mean - found.mean) / found.sd, sd / found.sd - 1
+        return "The run's own numbers:\n" + table(head, rows) + _left(names, shown)
+    off, wide = _bias(audit)
+    of_mean, of_sd = limiting(audit)
     shown = worst_first(np.maximum(np.abs(off), np.abs(wide)), _MOST_ROWS)
-    head = ["", "mean", "± error", "bias", "sd", "± error", "bias"]
+    head = ["", "mean", "± error", "bias", "limit", "sd", "± error", "bias", "limit"]
     rows = [
         [names[k], f"{found.mean[k]:.4g}", f"{found.mean_error[k]:.2g}", f"{off[k]:+.3f} sd",
-         f"{found.sd[k]:.3g}", percent(found.sd_error[k] / found.sd[k]).lstrip("+"),
-         percent(wide[k])]
+         of_mean[k], f"{found.sd[k]:.3g}", _share(found.sd_error[k] / found.sd[k]),
+         percent(wide[k]), of_sd[k]]
         for k in shown
     ]  # fmt: skip
-    title = "Corrected, with the bias that was taken off:\n"
+    title = "Corrected, with the bias that was taken off, and what limits the run's own:\n"
     return title + table(head, rows) + _left(names, shown)
+
+
+def _share(value: float) -> str:
+    return percent(value).lstrip("+")
 
 
 def _left(names: list[str] | tuple[str, ...], shown: list[int]) -> str:
@@ -48,42 +53,74 @@ def _left(names: list[str] | tuple[str, ...], shown: list[int]) -> str:
     return f"\n({left} more coordinates are better.)" if left else ""
 
 
+def _bias(audit: Audit) -> tuple[np.ndarray, np.ndarray]:
+    """Of means in sds, and of sds relative."""
+    found, run = audit.estimate, audit.run
+    assert found is not None
+    return (run.flat_mean - found.mean) / found.sd, run.flat_sd / found.sd - 1
+
+
+def _errors(audit: Audit) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """For means and for sds: the standard error of the bias, and that of the run."""
+    found, error = audit.estimate, audit.error
+    assert found is not None
+    sd = found.sd
+    return (found.mean_error / sd, error.mean / sd), (found.sd_error / sd, error.sd / sd)
+
+
+def limiting(audit: Audit) -> tuple[np.ndarray, np.ndarray]:
+    """ "bias" or "length" for each mean and for each standard deviation of the run."""
+    pairs = zip(_bias(audit), _errors(audit), strict=True)
+    means, sds = (np.where(_biased(bias, *errors), "bias", "length") for bias, errors in pairs)
+    return means, sds
+
+
+def _biased(bias: np.ndarray, bias_error: np.ndarray, error: np.ndarray) -> np.ndarray:
+    return (np.abs(bias) > 2 * bias_error) & (np.abs(bias) > _MINOR * error)
+
+
 def verdicts(audit: Audit) -> list[str]:
     """Sentences for means and for standard deviations, or the refusal."""
     if audit.refusals:
         return ["Refused: " + reason for reason in audit.refusals]
-    found, error, run = audit.estimate, audit.error, audit.run
+    found = audit.estimate
     assert found is not None
     if found.objections:
         return [
             *("No correction: " + reason for reason in found.objections),
             "The run's own numbers stand, with a bias that could not be measured.",
         ]
-    off, wide = (run.flat_mean - found.mean) / found.sd, run.flat_sd / found.sd - 1
-    parts = [
-        ("Means", off, found.mean_error / found.sd, error.mean / found.sd, " sd"),
-        ("Standard deviations", wide, found.sd_error / found.sd, error.sd / found.sd, ""),
-    ]
-    return [_sentence(*part) for part in parts]
+    parts = zip(("Means", "Standard deviations"), _bias(audit), _errors(audit), strict=True)
+    return [_sentence(audit, name, bias, *errors) for name, bias, errors in parts]
 
 
 def _sentence(
-    name: str, bias: np.ndarray, bias_error: np.ndarray, error: np.ndarray, unit: str
+    audit: Audit, name: str, bias: np.ndarray, bias_error: np.ndarray, error: np.ndarray
 ) -> str:
     k = int(np.argmax(np.abs(bias)))
 
     def shown(value: float) -> str:
-        return f"{value:.2g}{unit}" if unit else f"{100 * value:.2g} %"
+        return f"{value:.2g} sd" if name == "Means" else f"{100 * value:.2g} %"
 
     said = (
         f"{name}: the worst bias is {shown(bias[k])} (± {shown(bias_error[k])}), the standard "
         f"error of the run {shown(error[k])}; "
     )
-    if abs(bias[k]) < 2 * bias_error[k]:
+    if abs(bias[k]) <= 2 * bias_error[k]:
         return said + "no bias beyond its own error. For less error, run longer."
-    if abs(bias[k]) < _MINOR * error[k]:
+    if not _biased(bias, bias_error, error)[k]:
         return said + "the error of length dominates: run longer."
-    return said + (
-        "bias dominates: a longer run will not help. Use the corrected numbers, or a smaller step, "
-        "a larger batch or a control variate."
+    return (
+        f"{said}bias dominates, and a longer run will not help. Use the corrected numbers, or "
+        f"{_cure(audit, k)}."
     )
+
+
+def _cure(audit: Audit, k: int) -> str:
+    """What makes less bias: that depends on whether noise or the step's own length makes it."""
+    assert audit.noise is not None
+    if audit.noise[k] > 1:
+        return (
+            "a smaller step, a larger batch or a control variate: gradient noise makes most of it"
+        )
+    return "a smaller step: the gradients' noise is not what makes it"

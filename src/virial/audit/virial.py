@@ -47,6 +47,7 @@ class VirialCovariance(NamedTuple):
         variance_error: of diag Σ₀.
         shift: Σ₀ḡ, how far the gradients pull on average: nowhere in a settled chain.
         shift_error: of that.
+        gradient: ḡ.
     """
 
     mean: Float[np.ndarray, " d"]
@@ -56,6 +57,7 @@ class VirialCovariance(NamedTuple):
     variance_error: Float[np.ndarray, " d"]
     shift: Float[np.ndarray, " d"]
     shift_error: Float[np.ndarray, " d"]
+    gradient: Float[np.ndarray, " d"]
 
 
 def meter(moments: Grouped) -> Meter:
@@ -97,9 +99,23 @@ def from_virial(moments: Grouped) -> VirialCovariance:
         spread(np.einsum("gii->gi", dcovariance)),
         covariance @ gradient,
         spread(shift),
+        gradient,
     )
 
 
 def inflation(virial: VirialCovariance) -> Float[np.ndarray, " d"]:
     """κ: eigenvalues of Σ_h beside Σ₀, in rising order."""
     return scipy.linalg.eigh(virial.chain, virial.covariance, eigvals_only=True)
+
+
+def noise_ratio(
+    square: Float[np.ndarray, " d"], virial: VirialCovariance
+) -> Float[np.ndarray, " d"]:
+    """(Var ĝ − A Σ_h A) / A on the diagonal, from the mean squares of ĝ.
+
+    SGLD's excess of a variance, hV + hA'/2 with V = Var f̂ and A' = A/2, has its two parts in this
+    ratio where coordinates are those of the posterior.
+    """
+    A = np.linalg.inv(virial.covariance)
+    noise = square - virial.gradient**2 - np.diag(A @ virial.chain @ A)
+    return np.maximum(noise, 0) / np.diag(A)

@@ -82,13 +82,13 @@ class MomentEquations:
         return [min(share * num_steps, most / num_chains) for share, most in shares]
 
     def blank(self, dtype: Any) -> Frame:
-        """The coordinates of the position itself, untilted."""
-        zero, eye = np.zeros(self.d, dtype), np.eye(self.d, dtype=dtype)
+        """No coordinates: all functions of them vanish."""
+        zero, none = np.zeros(self.d, dtype), np.zeros((self.d, self.d), dtype)
         rows = self.d * (self.d + 1) // 2 if self.cubic else 0
-        return Frame(zero, eye, eye, zero, np.zeros((rows, self.d), dtype))
+        return Frame(zero, none, none, zero, np.zeros((rows, self.d), dtype))
 
     def fit(self, last: Frame, pilot: Pilot, dtype: Any) -> Frame:
-        """The coordinates of the next stage; blank ones where the moments give none.
+        """The coordinates of the next stage; blank where the moments give none.
 
         Args:
             last: the coordinates of the stage before.
@@ -102,7 +102,7 @@ class MomentEquations:
         if self.cubic and pilot.third is None:
             frame = frame._replace(centre=pilot.mean)
         T = np.zeros((len(last.cubic), self.d))
-        if pilot.third is not None:
+        if pilot.third is not None and last.basis.any():
             P = np.asarray(last.inverse, np.float64) @ frame.basis
             T = packed(turned(cubic_tensor(pilot.third), P))
         frame = frame._replace(cubic=T)
@@ -129,7 +129,7 @@ class MomentEquations:
         """Σ w (𝓛̂ψ, targets)ᵀ over a block, and of every fourth step without tilt and skewness.
 
         Positions are where the gradients were evaluated. Targets are θ − m₀, the squares with
-        their virial, and the user's functions; those of the check θ − m₀ alone.
+        their virial, and the user's functions, which the check leaves out.
         """
         z, g = _in_frame(frame, positions, gradients)
         y, y_g = positions - frame.centre, g @ frame.basis.T
@@ -137,13 +137,14 @@ class MomentEquations:
         psi = jnp.concatenate([one, z, z * z - 1], axis=1)
         slopes = jnp.concatenate([one, g / 2, 1 + z * g], axis=1)
         few = slice(None, None, _CHECKED)
-        check = jnp.concatenate([slopes[few], y[few]], axis=1)
+        squares = y * (y + y_g)
+        check = jnp.concatenate([slopes[few], y[few], squares[few]], axis=1)
         plain = (weights[few, None] * psi[few]).T @ check
         if self.cubic:
             cubic, slope = cubic_and_slope(z, g, frame.cubic)
             psi = jnp.concatenate([psi, cubic], axis=1)
             slopes = jnp.concatenate([slopes, slope], axis=1)
-        columns = jnp.concatenate([slopes, y, y * (y + y_g), functions], axis=1)
+        columns = jnp.concatenate([slopes, y, squares, functions], axis=1)
         tilt = weights * jnp.exp(-(z * z) @ frame.tilt)
         return {"tilted": (tilt[:, None] * psi).T @ columns, "plain": plain}
 
