@@ -108,7 +108,7 @@ def test_speed():
     for scheme in oracles.SCHEMES:
         start = time.process_time()
         cheapest(TOY, scheme, 1e-3)
-        assert time.process_time() - start < 2  # measured 0.03 to 0.11 s
+        assert time.process_time() - start < 2  # measured 0.06 to 0.14 s
 
 
 @pytest.mark.parametrize(
