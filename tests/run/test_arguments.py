@@ -5,6 +5,7 @@ import pytest
 from run.models import network, normal, normal_sampler
 
 import virial as vr
+from virial.run import arguments
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +117,15 @@ def test_the_sampler_is_described_without_addresses(posterior):
 
 
 def test_second_moments_are_full_where_they_cost_little(posterior):
-    assert sample(posterior, num_steps=10).settings.moments == "full"
-    assert sample(posterior, num_steps=20_000).settings.moments == "equations"
+    def chosen(posterior, num_steps, moments=None):
+        sampler = vr.SGLD(0.01, vr.Minibatch(5))
+        return arguments.check(
+            posterior, sampler, num_steps, 1, 0, 0, 1, None, moments, None, None, None
+        ).moments
+
+    assert chosen(posterior, 10) == "full"
+    assert chosen(posterior, 20_000) == "equations"
     wide = vr.gaussian_mean(np.ones((10, 65)))
+    assert chosen(wide, 10) == "diagonal"
     with pytest.raises(ValueError, match='"full" or "diagonal" above 50 dimensions'):
-        sample(wide, vr.SGLD(0.01, vr.Minibatch(5)), 10, moments="equations")
-    assert sample(wide, vr.SGLD(0.01, vr.Minibatch(5)), 10).settings.moments == "diagonal"
+        chosen(wide, 10, "equations")

@@ -13,30 +13,41 @@ from virial.run.interrupt import interruptible
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cores", [1, 2])
-def test_an_interrupted_run_goes_on_bit_for_bit(cores):
+@pytest.mark.parametrize(("cores", "reports"), [(1, 6), (2, 14)])
+def test_an_interrupted_run_goes_on_bit_for_bit(cores, reports):
     python(
         """
-        import os, signal, sys, threading, virial as vr
+        import importlib, os, signal, sys, virial as vr
         from run.models import *
+        from virial.run.progress import Silent
+
+        class Pressing(Silent):
+            # Ctrl-C when the run, or its workers, have reported so many chunks.
+            left = int(sys.argv[2])
+
+            def show(self, chain_steps, sd_error):
+                self.left -= 1
+                if self.left == 0:
+                    os.kill(os.getpid(), signal.SIGINT)
+
         posterior, sampler, cores = normal(), normal_sampler(), int(sys.argv[1])
         keywords = dict(cores=cores, progress=False, functions={"f": lambda x: x * x})
         more = dict(num_chains=3, seed=4, keep_every=1000, burn_in=100)
-        # With the start of workers and the compilation of their programs, two seconds at best.
-        timer = threading.Timer(8, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
-        part = vr.sample(posterior, sampler, 10**10, **more, **keywords)
+        module = importlib.import_module("virial.run.sample")
+        quiet, module.display = module.display, lambda *_: Pressing()
+        num_steps = 2 * 10**6 + 1111
+        part = vr.sample(posterior, sampler, num_steps, **more, **keywords)
+        module.display = quiet
         assert part.status.code == "interrupted" and part.status.ok, part.status
-        assert part.num_steps % 256 == 0
+        assert part.num_steps % 256 == 0 and part.num_steps > 256
         assert (part.totals.sums["weight"] == part.num_steps - 100).all()
-        end = part.num_steps + 1111
-        on = vr.sample(posterior, sampler, end, resume=part, **keywords)
-        whole = vr.sample(posterior, sampler, end, **more, **(keywords | {"cores": 1}))
+        on = vr.sample(posterior, sampler, num_steps, resume=part, **keywords)
+        whole = vr.sample(posterior, sampler, num_steps, **more, **(keywords | {"cores": 1}))
         assert on.status.code == "finished"
         assert_same_run(on, whole)
-        print(part.num_steps)
         """,
         cores,
+        reports,
     )
 
 
@@ -54,24 +65,20 @@ def test_ctrl_c_while_compiling_returns_one_block(burn_in):
             press()
         return position
 
+    # Not "equations": those of a run of ten million steps are fitted later than those of 6000.
+    keywords = {"moments": "full", "cores": 1, "progress": False}
     run = vr.sample(
-        normal(), normal_sampler(), 10**7, burn_in=burn_in, functions={"f": pressing},
-        cores=1, progress=False,
-    )  # fmt: skip
+        normal(), normal_sampler(), 10**7, burn_in=burn_in, functions={"f": pressing}, **keywords
+    )
     assert run.status.code == "interrupted"
     assert run.num_steps == 256
     assert "256 of 10000000 steps" in run.status.message
     assert ("still in the burn-in" in run.status.message) == (burn_in > 0)
     assert np.isnan(run.mean) == (burn_in > 0)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    on = vr.sample(
-        normal(), normal_sampler(), 6000, functions={"f": lambda x: x}, resume=run,
-        cores=1, progress=False,
-    )  # fmt: skip
-    whole = vr.sample(
-        normal(), normal_sampler(), 6000, burn_in=burn_in, functions={"f": lambda x: x},
-        cores=1, progress=False,
-    )  # fmt: skip
+    keywords["functions"] = {"f": lambda x: x}
+    on = vr.sample(normal(), normal_sampler(), 6000, resume=run, **keywords)
+    whole = vr.sample(normal(), normal_sampler(), 6000, burn_in=burn_in, **keywords)
     assert_same_run(on, whole)
 
 
