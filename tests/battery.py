@@ -80,15 +80,8 @@ CASES = [
     Case("msgld", vr.ModifiedSGLD(H, WOR), "msgld_estimated"),
     Case("msgld replace", vr.ModifiedSGLD(H, WR), "msgld_estimated"),
     Case("msgld kappa 4", vr.ModifiedSGLD(H, WOR, kappa=4.0), "msgld_estimated", 4.0),
-    Case("msgld kappa 4 replace", vr.ModifiedSGLD(H, WR, kappa=4.0), "msgld_estimated", 4.0),
     Case("msgld exact", vr.ModifiedSGLD(H, WOR, covariance=exact_noise(WOR)), "msgld"),
     Case("msgld exact replace", vr.ModifiedSGLD(H, WR, covariance=exact_noise(WR)), "msgld"),
-    Case(
-        "msgld exact kappa 4",
-        vr.ModifiedSGLD(H, WOR, covariance=exact_noise(WOR), kappa=4.0),
-        "msgld",
-        4.0,
-    ),
     Case(
         "msgld exact kappa 4 replace",
         vr.ModifiedSGLD(H, WR, covariance=exact_noise(WR), kappa=4.0),

@@ -15,7 +15,7 @@ import numpy as np
 import one_step
 import pytest
 from logistic_oracle import batches
-from one_step import MODEL, PRECONDITIONERS, THETA
+from one_step import KINDS, MODEL, THETA
 
 import virial as vr
 from virial.gradient import Drawn, Source
@@ -23,14 +23,13 @@ from virial.sampler import Noise, fit
 
 #: Parametrizes a test that calls `check_every_batch`.
 EVERY_BATCH = (
-    pytest.mark.parametrize("dtype", [np.float32, np.float64]),
-    pytest.mark.parametrize("preconditioner", PRECONDITIONERS),
+    pytest.mark.parametrize(("dtype", "preconditioner"), KINDS),
     pytest.mark.parametrize("replace", [False, True]),
 )
 
 
 def every_batch(test: Any) -> Any:
-    """Both dtypes, all preconditioners, both ways of drawing."""
+    """All preconditioners in float64, one in float32, both ways of drawing."""
     for mark in EVERY_BATCH:
         test = mark(test)
     return test

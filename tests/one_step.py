@@ -30,6 +30,8 @@ PRECONDITIONERS = {
     "vector": np.array([0.5, 1.0, 1.7]),
     "dense": np.array([[0.8, 0.0, 0.0], [-0.4, 1.1, 0.0], [0.3, 0.5, 0.6]]),
 }
+# Of dtypes and preconditioners: the arithmetic in float64, and that float32 stays float32.
+KINDS = [*((np.float64, name) for name in PRECONDITIONERS), (np.float32, "dense")]
 
 
 def factor(preconditioner: Any) -> np.ndarray:

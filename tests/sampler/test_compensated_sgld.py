@@ -9,7 +9,7 @@ import one_step
 import oracles
 import pytest
 from logistic_oracle import batches
-from one_step import MODEL, PRECONDITIONERS, THETA
+from one_step import KINDS, MODEL, PRECONDITIONERS, THETA
 from scipy.stats import chi2
 
 import virial as vr
@@ -43,8 +43,7 @@ def noise_of_batches(index, replace, L, exact=False):
     return [H * L.T @ V @ L for V in used]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize(("dtype", "preconditioner"), KINDS)
 @pytest.mark.parametrize(("replace", "exact"), [(False, False), (True, False), (False, True)])
 def test_step_on_every_batch(replace, exact, preconditioner, dtype):
     value = PRECONDITIONERS[preconditioner]

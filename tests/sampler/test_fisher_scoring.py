@@ -8,7 +8,7 @@ import numpy as np
 import one_step
 import pytest
 from logistic_oracle import batches
-from one_step import MODEL, PRECONDITIONERS, THETA
+from one_step import KINDS, MODEL, PRECONDITIONERS, THETA
 
 import virial as vr
 from virial.gradient import Drawn, Source
@@ -40,8 +40,7 @@ def whitened_diagonal(matrix, L):
     return inverse.T @ np.diag(np.diag(L.T @ matrix @ L)) @ inverse
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize(("dtype", "preconditioner"), KINDS)
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_step_on_every_batch(diagonal, replace, preconditioner, dtype):

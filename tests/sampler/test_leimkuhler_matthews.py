@@ -7,7 +7,7 @@ import numpy as np
 import one_step
 import pytest
 from logistic_oracle import batches
-from one_step import MODEL, PRECONDITIONERS, THETA
+from one_step import KINDS, MODEL, PRECONDITIONERS, THETA
 
 import virial as vr
 
@@ -20,8 +20,7 @@ def numpy_step(rows, first, xi, L):
     return THETA + drift + np.sqrt(H) * L @ (first + xi) / 2
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize(("dtype", "preconditioner"), KINDS)
 @pytest.mark.parametrize("replace", [False, True])
 def test_step_on_every_batch(replace, preconditioner, dtype):
     value = PRECONDITIONERS[preconditioner]

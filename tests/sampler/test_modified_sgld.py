@@ -8,7 +8,7 @@ import numpy as np
 import one_step
 import pytest
 from logistic_oracle import batches
-from one_step import MODEL, PRECONDITIONERS, THETA
+from one_step import KINDS, MODEL, PRECONDITIONERS, THETA
 
 import virial as vr
 from virial.sampler.correction import largest_hV
@@ -16,8 +16,7 @@ from virial.sampler.correction import largest_hV
 H = 0.2
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize(("dtype", "preconditioner"), KINDS)
 @pytest.mark.parametrize("kappa", [1.0, 4.0])
 @pytest.mark.parametrize(("replace", "exact"), [(False, False), (True, False), (False, True)])
 def test_step_on_every_batch(replace, exact, kappa, preconditioner, dtype):

@@ -7,15 +7,14 @@ import numpy as np
 import one_step
 import pytest
 from logistic_oracle import batches
-from one_step import PRECONDITIONERS
+from one_step import KINDS, PRECONDITIONERS
 
 import virial as vr
 
 H = 0.4
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize(("dtype", "preconditioner"), KINDS)
 @pytest.mark.parametrize("replace", [False, True])
 def test_step_on_every_batch(replace, preconditioner, dtype):
     value = PRECONDITIONERS[preconditioner]
