@@ -11,7 +11,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize(
-    "name", ["samplers", "samplers-kinetic", "gradients", "gradients-variance-reduction"]
+    "name", ["samplers", "samplers-kinetic", "gradients", "gradients-variance-reduction", "audit"]
 )
 def test_every_example_on_the_page(name: str) -> None:
     page = ROOT / "docs" / f"{name}.md"
