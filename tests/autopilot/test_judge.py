@@ -11,12 +11,14 @@ from virial.autopilot.summary import summarise
 TWO = ("mean", "sd")
 
 
-def audit(mean_error=0.01, sd_error=0.01, off=0.0, wide=0.0, own=0.02, objections=(), ok=True):
+def audit(
+    mean_error=0.01, sd_error=0.01, off=0.0, wide=0.0, own=0.02, doubt=0.0, objections=(), ok=True
+):
     """Of two coordinates with sd 2: the second as given, the first much better."""
     one = np.array([0.1, 1.0])
     estimate = SimpleNamespace(
         mean=np.array([5.0, 7.0]), sd=np.array([2.0, 2.0]), mean_error=2 * mean_error * one,
-        sd_error=2 * sd_error * one, mean_left=2 * mean_error * one, sd_left=2 * sd_error * one,
+        sd_error=2 * sd_error * one, mean_doubt=2 * doubt * one, sd_doubt=0 * one,
     )  # fmt: skip
     run = SimpleNamespace(
         flat_mean=estimate.mean + 2 * off * one, flat_sd=estimate.sd * (1 + wide * one),
@@ -40,6 +42,14 @@ def test_missed_says_how_much_longer():
     assert found.code == "missed"
     assert "the standard deviation of hard is known to 10 %, wanted is 5 %" in found.reason
     assert found.factor == pytest.approx(1.3 * 4)
+
+
+def test_two_ways_that_differ_leave_doubt():
+    found = judge(audit(mean_error=0.03, doubt=0.06), 0.05, TWO, repair=True)
+    assert found.code == "missed"
+    assert found.mean_rmse[1] == pytest.approx(np.hypot(0.03, 0.06))
+    assert found.factor == np.inf
+    assert judge(audit(mean_error=0.03, doubt=0.03), 0.05, TWO, repair=True).code == "met"
 
 
 def test_only_what_was_asked_for_counts():

@@ -28,6 +28,9 @@ class Estimate:
         method: "stein" or "virial".
         mean, sd: of the posterior.
         mean_error, sd_error: standard errors.
+        mean_doubt, sd_doubt: how much further than its own standard error another way leads from
+            `mean` and `sd`: equations without tilt and skewness for means, the virial for standard
+            deviations; 0 where there is no other.
         covariance: correlations from the virial, scaled to `sd`.
         functions, functions_error: averages of the user's functions; empty for "virial".
         objections: reasons to refuse; empty where there are none.
@@ -39,6 +42,8 @@ class Estimate:
     sd: Float[np.ndarray, " d"]
     mean_error: Float[np.ndarray, " d"]
     sd_error: Float[np.ndarray, " d"]
+    mean_doubt: Float[np.ndarray, " d"]
+    sd_doubt: Float[np.ndarray, " d"]
     covariance: Float[np.ndarray, "d d"]
     functions: Float[np.ndarray, " q"]
     functions_error: Float[np.ndarray, " q"]
@@ -54,10 +59,10 @@ def by_virial(virial: VirialCovariance) -> Estimate:
     found = _inflated(virial)
     if (error > _LARGEST_ERROR / 2 * sd).any():
         found.append(_too_short(error / sd))
-    none = np.zeros(0)
+    none, zero = np.zeros(0), np.zeros_like(sd)
     return Estimate(
-        "virial", virial.mean, sd, virial.mean_error, error, virial.covariance, none, none,
-        tuple(found),
+        "virial", virial.mean, sd, virial.mean_error, error, zero, zero, virial.covariance,
+        none, none, tuple(found),
     )  # fmt: skip
 
 
@@ -101,9 +106,12 @@ def by_stein(
             f"two ways to correct a mean differ by {np.nanmax(apart):.2f} standard deviations more "
             "than their errors."
         )
-    scale = sd / np.sqrt(np.diag(virial.covariance))
+    of_virial = np.sqrt(np.diag(virial.covariance))
+    scale = sd / of_virial
     return Estimate(
         "stein", centre + mean, sd, mean_error, variance_error / (2 * sd),
+        np.maximum(np.abs(mean - check.values) - check.errors, 0),
+        np.maximum(np.abs(sd - of_virial) - virial.variance_error / (2 * of_virial), 0),
         virial.covariance * np.outer(scale, scale), solution.values[2 * d :],
         solution.errors[2 * d :], tuple(objections), solution.weights,
     )  # fmt: skip

@@ -68,12 +68,15 @@ def _bias_and_error(
     found, run = audit.estimate, audit.run
     assert found is not None
     error = {"mean": found.mean_error / found.sd, "sd": found.sd_error / found.sd}
+    # What another way to correct a number says is all that is known of a repair's own bias.
+    doubt = {"mean": found.mean_doubt / found.sd, "sd": found.sd_doubt / found.sd}
     if repair:
-        return {part: np.zeros_like(found.sd) for part in error}, error
+        return doubt, error
     own = {"mean": audit.error.mean / found.sd, "sd": audit.error.sd / found.sd}
     off = {"mean": (run.flat_mean - found.mean) / found.sd, "sd": run.flat_sd / found.sd - 1}
     # What was measured is bias and this run's own error together, known up to that of the repair.
-    bias = {p: np.sqrt(np.maximum(off[p] ** 2 - own[p] ** 2, 0) + error[p] ** 2) for p in off}
+    unsure = {p: error[p] ** 2 + doubt[p] ** 2 for p in off}
+    bias = {p: np.sqrt(np.maximum(off[p] ** 2 - own[p] ** 2, 0) + unsure[p]) for p in off}
     return bias, own
 
 
