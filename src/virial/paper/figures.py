@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from virial.paper import bias, statements
+from virial.paper import bias, cost, growing, mse, scaling, statements, variance_error
 from virial.paper.claim import Claim
 from virial.paper.experiment import Experiment
 
-FIGURES: dict[str, Experiment] = {part.name: part for part in (bias.FIGURE,)}
+FIGURES: dict[str, Experiment] = {
+    module.FIGURE.name: module.FIGURE
+    for module in (bias, mse, cost, scaling, growing, variance_error)
+}
 
 
 @dataclass(frozen=True)

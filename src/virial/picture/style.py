@@ -49,7 +49,8 @@ def panels(
     *,
     strips: bool = False,
     height: float = PANEL_HEIGHT,
-    share: bool = True,
+    share_x: bool = True,
+    share_y: bool = True,
 ) -> Panels:
     """`count` panels a column's width each, beside and below one another.
 
@@ -59,7 +60,8 @@ def panels(
         titles: one for each panel.
         strips: whether each panel has a strip for z-scores below it.
         height: of a panel, in inches.
-        share: whether all panels have the same axes.
+        share_x: whether all panels have the same horizontal axis.
+        share_y: whether all panels have the same vertical axis.
 
     Example:
         >>> panels(2, 1, ["left", "right"], strips=True).figure.get_size_inches()
@@ -68,7 +70,6 @@ def panels(
     rows = -(-count // columns)
     heights = [height, STRIP_HEIGHT] if strips else [height]
     picture = figure(PANEL_WIDTH * columns, rows * sum(heights))
-    shared: Any = ("all", "all") if share else (False, False)
     mains, below = [], []
     grid = picture.add_gridspec(rows * len(heights), columns, height_ratios=heights * rows)
     for k in range(count):
@@ -76,8 +77,8 @@ def panels(
         first = mains[0] if mains else None
         main = picture.add_subplot(
             grid[row * len(heights), column],
-            sharex=first if shared[0] else None,
-            sharey=first if shared[1] else None,
+            sharex=first if share_x else None,
+            sharey=first if share_y else None,
         )
         _dress(main)
         main.set_title(titles[k], loc="left", fontsize=_NORMAL, color=INK, pad=7)
@@ -86,6 +87,7 @@ def panels(
             strip = picture.add_subplot(grid[row * 2 + 1, column], sharex=main)
             _dress(strip)
             main.tick_params(labelbottom=False)
+            _bands(strip)
             below.append(strip)
     return Panels(picture, tuple(mains), tuple(below))
 
@@ -93,10 +95,14 @@ def panels(
 def score_strip(
     axes: Any, x: Float[np.ndarray, " k"], z: Float[np.ndarray, " k"], colour: str
 ) -> None:
-    """Adds z-scores to a strip whose bands are where 95 % and 99.7 % of right ones fall."""
+    """Adds z-scores to a strip; those beyond its ends stand at them."""
+    axes.plot(x, np.clip(z, -4.6, 4.6), "o", color=colour, markersize=2.6, clip_on=False)
+
+
+def _bands(axes: Any) -> None:
+    """Makes a strip for z-scores: bands where 95 % and 99.7 % of right ones fall."""
     axes.axhspan(-3, 3, color="#F1F1F1", linewidth=0, zorder=0)
     axes.axhspan(-2, 2, color="#DEDEDE", linewidth=0, zorder=0.1)
-    axes.plot(x, np.clip(z, -4.6, 4.6), "o", color=colour, markersize=2.6, clip_on=False)
     axes.set_ylim(-4.8, 4.8)
     axes.set_yticks([-2, 0, 2])
     axes.set_ylabel("z", fontsize=_SMALL, color=INK, rotation=0, labelpad=6, va="center")
