@@ -49,7 +49,7 @@ def numbers(fast: bool = False) -> Table:
                     }
                     for K in lengths
                 ]  # fmt: skip
-                if power < 1 and (not fast or (power == 0.5 and N == SIZES[-1])):
+                if power < 1 and (not fast or (power == 0.5 and SIZES[-1] == N)):
                     rows += [
                         {**row, "N": N, "power": power}
                         for row in simulated(
