@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from virial.paper import bias, cost, growing, logistic, mse, scaling, statements, variance_error
+from virial.paper import (
+    bias,
+    cost,
+    growing,
+    logistic,
+    mse,
+    scaling,
+    statements,
+    theorem,
+    variance_error,
+)
 from virial.paper.claim import Claim
 from virial.paper.experiment import Experiment
 
 FIGURES: dict[str, Experiment] = {
     module.FIGURE.name: module.FIGURE
-    for module in (bias, mse, cost, scaling, growing, variance_error, logistic)
+    for module in (bias, mse, cost, scaling, growing, variance_error, logistic, theorem)
 }
 
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+_NEGLIGIBLE = 1e-30
+
 Drift = Callable[[Float[np.ndarray, " G"]], Float[np.ndarray, " G"]]
 
 
@@ -71,6 +73,8 @@ class LineChain:
         for drift, weight in zip(self.drifts, self.weights, strict=True):
             centre = x + self.h * drift(x)
             P += weight * np.exp(-((x[None, :] - centre[:, None]) ** 2) / (2 * self.h))
+        # Far tails would meet as denormal numbers, at which a product takes a hundred times longer.
+        P[P < _NEGLIGIBLE] = 0.0
         return P / P.sum(axis=1, keepdims=True)
 
     def stationary_mean(self, phi: Drift) -> float:
