@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,10 @@ class Table:
     def where(self, **wanted: Value) -> Table:
         """The rows with these values."""
         return Table(tuple(row for row in self.rows if _fits(row, wanted)))
+
+    def among(self, wanted: Sequence[bool] | np.ndarray) -> Table:
+        """The rows at which `wanted` is true."""
+        return Table(tuple(row for row, true in zip(self.rows, wanted, strict=True) if true))
 
     def only(self, name: str, **wanted: Value) -> Any:
         """The one value of a column in the one row with these values.

@@ -32,6 +32,7 @@ _SEED = 5
 _FIRST_STEP = 0.25
 # Where the theorem's two terms are told apart: chains this long, and exponents fitted from here.
 _FITTED = 2**12
+_DRAWN = 2**6
 _LENGTHS = (2**8, 2**12, 2**16)
 
 
@@ -173,7 +174,8 @@ def draw(table: Table, columns: int = 2) -> Any:
         axes.set(xscale="log", yscale="log")
     _draw_bias(bias, table)
     _draw_mse(mse, table)
-    line = Table(tuple(row for row in table.where(kind="best").rows if row["steps"] >= 64))
+    line = table.where(kind="best")
+    line = line.among(line["steps"] >= _DRAWN)
     for axes, name, power in ((step, "h", -1 / 3), (best, "mse", -2 / 3)):
         _guide(axes, line, name, power)
         axes.plot(line["steps"], line[name], "o", color=COLOURS["sgld"], markersize=3.4)
