@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 import virial as vr
 from virial.paper.claim import Claim
@@ -46,22 +47,23 @@ def _drifts() -> tuple[list[Any], list[float]]:
     """f̂ on a row with label 1 and on one with label −1, and how often each is drawn."""
 
     def up(theta: np.ndarray) -> np.ndarray:
-        return (-theta + NUM_ROWS / (1 + np.exp(theta))) / 2
+        return (-theta + NUM_ROWS * expit(-theta)) / 2
 
     def down(theta: np.ndarray) -> np.ndarray:
-        return (-theta - NUM_ROWS / (1 + np.exp(-theta))) / 2
+        return (-theta - NUM_ROWS * expit(theta)) / 2
 
     share = NUM_ONES / NUM_ROWS
     return [up, down], [share, 1 - share]
 
 
-def _noise(theta: np.ndarray) -> np.ndarray:
+def row_noise(theta: np.ndarray) -> np.ndarray:
     """V(θ) = Var f̂ for one row: the two drifts differ by N/2."""
     share = NUM_ONES / NUM_ROWS
     return share * (1 - share) * np.full_like(theta, NUM_ROWS / 2) ** 2
 
 
-def _full(theta: np.ndarray) -> np.ndarray:
+def drift(theta: np.ndarray) -> np.ndarray:
+    """f = ½ (log π)'."""
     (up, down), (p, q) = _drifts()
     return p * up(theta) + q * down(theta)
 
@@ -77,7 +79,7 @@ def numbers(fast: bool = False) -> Table:
     truth, (drifts, weights) = _truth(), _drifts()
     rows: list[dict[str, Any]] = []
     for h in sizes:
-        for scheme, kinds in (("sgld", (drifts, weights)), ("euler", ([_full], [1.0]))):
+        for scheme, kinds in (("sgld", (drifts, weights)), ("euler", ([drift], [1.0]))):
             limit = LineChain(_GRID, *kinds, float(h)).stationary_mean(np.square) - truth
             rows.append({"kind": "asymptotic", "scheme": scheme, "h": float(h), "bias": limit})
         chain = LineChain(_GRID, drifts, weights, float(h))
@@ -86,7 +88,7 @@ def numbers(fast: bool = False) -> Table:
             for e in chain.errors(np.square, truth, _START, 17 if fast else 20)
         ]
     slopes = {
-        scheme: -bias_coefficient(log_density, np.square, _noise, scheme=scheme)
+        scheme: -bias_coefficient(log_density, np.square, row_noise, scheme=scheme)
         for scheme in ("sgld", "euler")
     }
     rows += [{"kind": "theory", "scheme": s, "slope": slope} for s, slope in slopes.items()]
