@@ -122,7 +122,9 @@ def posteriors(method: str, **options: float) -> Draws:
     """A sampler of posteriors: a loop in Python, so a tenth of the steps."""
 
     def draws(setting: Setting) -> np.ndarray:
-        import posteriors as ps
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import posteriors as ps
         import torch
 
         X, y = map(torch.from_numpy, setting.rows)
@@ -195,7 +197,7 @@ CONTENDERS: dict[tuple[str, str], Draws] = {
 
 
 def repaired(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-    """Sds and their errors: plain SGLD as above, then `vr.audit`."""
+    """Sds and their errors: plain SGLD as above, then `vr.audit`, which may refuse."""
     corrected = vr.audit(_run(setting, vr.SGLD(STEP, vr.Minibatch(BATCH)))).corrected
     return np.asarray(corrected.sd), np.asarray(corrected.standard_error.sd)
 
