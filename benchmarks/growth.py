@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.case import Case
+from benchmarks.case import Case, Contender
 from benchmarks.measure import command, environment
+from benchmarks.page import table
 
 BATCH, RMSE = 100, 0.05
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -46,8 +47,6 @@ def point(N: int, d: int) -> dict[str, Any]:
         ("step", vr.Minibatch(BATCH)),
         ("control_variate_step", vr.ControlVariate(BATCH, centre=mode.position)),
     ):
-        from benchmarks.case import Contender
-
         sampler = vr.SGLD(0.2, estimator, preconditioner=mode.factor)
         contender = Contender(steady(posterior, sampler, "diagonal", 1))
         num_steps = length(contender, 0.3)
@@ -119,6 +118,32 @@ def slopes(points: list[dict[str, Any]], along: str) -> dict[str, float]:
         name: float(np.polyfit(x, np.log([max(p[name], 1e-9) for p in points]), 1)[0])
         for name in QUANTITIES
     }
+
+
+def show(found: dict[str, Any]) -> str:
+    """The section of the page."""
+    parts = [_INTRODUCTION.format(**found)]
+    for along, fixed in (("N", "d"), ("d", "N")):
+        points, fitted = found[f"along_{along}"], found[f"slopes_{along}"]
+        parts.append(f"### {along} grows, {fixed} = {points[0][fixed]:,}\n")
+        header = ["", *(f"{along} = {p[along]:,}" for p in points), "slope"]
+        rows = [
+            [words, *(f"{p[name]:.3g}" for p in points), f"{fitted[name]:.2f}"]
+            for name, words in QUANTITIES.items()
+        ]
+        parts.append(table(header, rows))
+    return "\n".join(parts)
+
+
+_INTRODUCTION = """\
+## Growth
+
+What one core spends as a logistic regression grows, batches of {batch}. The answer is
+`vr.sample(posterior, rmse={rmse})`: mode, plan, run, audit and repair, with all compilation. A
+slope is that of a straight line through the logarithms: 0 means that size costs nothing, 1 that
+cost grows in proportion. Memory is the peak of the process beyond what it held once the table
+was there.
+"""
 
 
 if __name__ == "__main__":

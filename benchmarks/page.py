@@ -1,0 +1,54 @@
+"""What pages of measurements share: tables, and where and with what they were made."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+_PACKAGES = (
+    "jax", "jaxlib", "numpy", "blackjax", "numpyro", "nutpie", "posteriors", "torch", "numba",
+)  # fmt: skip
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown.
+
+    Example:
+        >>> print(table(["a", "b"], [["1", "2"]]))
+        | a | b |
+        | --- | --- |
+        | 1 | 2 |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def circumstances(seconds: float, packages: Sequence[str] = _PACKAGES) -> str:
+    """Machine, versions and date, a sentence each."""
+    versions = []
+    for package in packages:
+        try:
+            versions.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return (
+        f"*Machine: {processor()}, {os.cpu_count()} cores, {platform.system()} "
+        f"{platform.machine()}; load average {os.getloadavg()[2]:.1f}. "
+        f"Python {platform.python_version()}, {', '.join(versions)}. "
+        f"{time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes.*\n"
+    )
+
+
+def processor() -> str:
+    """The processor's name, as well as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    found = dict(line.split(":", 1) for line in lines if ":" in line)
+    names = {key.strip(): value.strip() for key, value in found.items()}
+    return f"{names.get('model name', 'processor')} (family {names.get('cpu family', '?')})"
