@@ -282,15 +282,15 @@ def show(found: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 ## Truth
 
 The standard deviation that each library returns on the paper's logistic regression (N = 1000,
-d = 3), over the true one by quadrature. Batches of {batch}, rows with or without replacement as
-the library does it, nothing tuned: all samplers move at the speed of SGLD with h = {step:g}
-(kinetic ones: step {epsilon:g}, friction {friction:g}), for {{steps:,}} steps, the Python loops
+d = 3), over the true one by quadrature. Batches of {BATCH}, rows with or without replacement as
+the library does it, nothing tuned: all samplers move at the speed of SGLD with h = {STEP:g}
+(kinetic ones: step {EPSILON:g}, friction {FRICTION:g}), for {{steps:,}} steps, the Python loops
 for fewer. An sd of 3 means an error bar three times too long.
-""".format(batch=BATCH, step=STEP, epsilon=EPSILON, friction=FRICTION)
+"""
 
 
 def _cells(ratio: list[float], error: list[float]) -> list[str]:
