@@ -137,6 +137,7 @@ def posteriors(method: str, **options: float) -> Draws:
             return scale * terms.sum() - theta @ theta / 2, torch.tensor([])
 
         torch.manual_seed(0)
+        torch.set_num_threads(1)  # three numbers a step are no work for two
         transform = getattr(ps.sgmcmc, method).build(log_posterior, **options)
         state = transform.init(torch.from_numpy(setting.start.copy()))
         burn_in, kept = _BURN_IN // 2, setting.num_steps // 10
