@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import virial
+
+
+def add_parser(commands: Any) -> None:
+    """Adds `bench`, which hands all that follows to the benchmarks."""
+    # Nothing that follows is an option of this parser: no prefix makes it one.
+    parser = commands.add_parser(
+        "bench", add_help=False, prefix_chars="\0", help="beside other libraries, from a clone"
+    )
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from virial.cli import reproduce
+from virial.cli import bench, reproduce
 from virial.run import single_thread
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     arguments = _parser().parse_args(argv)
+    if arguments.command == "bench":
+        return bench.run(arguments.rest)
     single_thread()
     if arguments.command == "reproduce":
         return reproduce.run(arguments.names, arguments.out, arguments.fast)
@@ -41,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     demo.add_argument("--fast", action="store_true", help="fewer steps and sizes of batch")
     reproduce.add_parser(commands)
+    bench.add_parser(commands)
     return parser
 
 
