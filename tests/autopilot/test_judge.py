@@ -22,10 +22,12 @@ def audit(
     )  # fmt: skip
     run = SimpleNamespace(
         flat_mean=estimate.mean + 2 * off * one, flat_sd=estimate.sd * (1 + wide * one),
-        layout=SimpleNamespace(coordinate_names=["easy", "hard"]), status=SimpleNamespace(ok=ok),
+        layout=SimpleNamespace(coordinate_names=["easy", "hard"]),
+        status=SimpleNamespace(ok=ok is not False),
     )  # fmt: skip
     return SimpleNamespace(
-        run=run, estimate=estimate, objections=tuple(objections), refusals=tuple(objections),
+        run=run, estimate=estimate, objections=tuple(objections),
+        refusals=() if ok is None else tuple(objections),
         error=SimpleNamespace(mean=2 * own * one, sd=2 * own * one),
     )  # fmt: skip
 
@@ -70,10 +72,15 @@ def test_an_accident_of_the_run_is_no_bias():
     assert found.mean_rmse[1] == pytest.approx(np.hypot(0.03, 0.01))
 
 
-@pytest.mark.parametrize(("ok", "factor"), [(True, 2.0), (False, np.inf)])
-def test_what_cannot_be_known_is_refused(ok, factor):
-    found = judge(audit(objections=["the chains disagree."], ok=ok), 0.05, TWO, repair=True)
-    assert (found.code, found.reason, found.repaired) == ("refused", "the chains disagree.", False)
+@pytest.mark.parametrize(
+    ("ok", "error", "factor"),
+    [(True, 0.01, 2.0), (False, 0.01, np.inf), (None, 0.01, np.inf), (None, 0.1, 2.0)],
+    ids=["not settled", "diverged", "not to be repaired", "not to be repaired and short"],
+)
+def test_what_cannot_be_known_is_refused_and_prolonged_where_that_may_help(ok, error, factor):
+    read = audit(sd_error=error, objections=["no way."], ok=ok)
+    found = judge(read, 0.05, TWO, repair=True)
+    assert (found.code, found.reason, found.repaired) == ("refused", "no way.", False)
     assert found.factor == factor
     assert np.isnan(found.mean_rmse).all()
 

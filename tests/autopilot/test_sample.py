@@ -1,5 +1,6 @@
 """The public entry: what goes where, what is printed, what is refused."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -65,6 +66,16 @@ def test_what_does_not_fit_together(posterior, arguments, options, message):
 def test_a_plan_has_its_own_accuracy(posterior, plan):
     with pytest.raises(TypeError, match="rmse is fixed by the plan"):
         vr.sample(posterior, plan, rmse=0.01)
+
+
+def test_a_funnel_is_refused_before_any_run():
+    def log_prior(position):
+        x, v = position
+        return -(v**2) / 18 - v / 2 - x**2 * jnp.exp(-v) / 2
+
+    funnel = vr.Posterior(log_prior, lambda p, row: 0.0 * row, jnp.zeros(10), jnp.array([0.1, 0.0]))
+    with pytest.raises(ValueError, match=r"cannot know|no mode|out of reach"):
+        vr.sample(funnel, progress=False)
 
 
 def test_a_budget_that_is_too_small_is_refused_before_any_run(posterior):

@@ -70,6 +70,20 @@ def test_what_cannot_be_known_is_said():
     assert "far from Gaussian" in repr(said)
 
 
+def test_a_chain_that_meets_steep_slopes_may_diverge():
+    """Poisson likelihoods grow steeper outwards; a chain 4 times too wide gets there."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((1000, 2)), np.ones(1000)])
+    y = rng.poisson(np.exp(X @ [0.4, -0.3, 0.2]))
+    posterior = vr.poisson_regression(X, y)
+    factor = posterior.mode().factor
+    wide = vr.predict(posterior, vr.SGLD(0.6, vr.Minibatch(10), factor), 1000)
+    assert "may diverge" in repr(wide).replace("\n", " ")
+    assert not wide.known
+    narrow = vr.predict(posterior, vr.SGLD(0.2, vr.Minibatch(50), factor), 1000)
+    assert narrow.known or "starts" in narrow.doubts[0]
+
+
 def test_a_far_start_is_said(gaussian):
     said = vr.predict(gaussian[0], vr.Euler(0.002), 1000, init=jnp.asarray(20.0))
     assert any("standard deviations off" in doubt for doubt in said.doubts)

@@ -13,6 +13,8 @@ from virial.audit import Audit
 _WORDS = {"mean": "mean", "sd": "standard deviation"}
 # A longer run is asked to be longer than its measured error says, for that is measured too.
 _MARGIN = 1.3
+# Times as long, where a run is too short to tell how short.
+_PERHAPS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ def judge(audit: Audit, rmse: float, target: tuple[str, ...], repair: bool) -> J
     if audit.estimate is None or audit.objections:
         unknown = np.full(d, np.nan)
         reason = " ".join(audit.objections)
-        factor = math.inf if audit.refusals and not audit.run.status.ok else 2.0
+        factor = _PERHAPS if _length_may_help(audit, rmse) else math.inf
         return Judgement("refused", reason, False, unknown, unknown, factor)
     bias, error = _bias_and_error(audit, repair)
     found = {part: np.hypot(bias[part], error[part]) for part in ("mean", "sd")}
@@ -59,6 +61,14 @@ def judge(audit: Audit, rmse: float, target: tuple[str, ...], repair: bool) -> J
     return Judgement(
         "missed", reason, repair, found["mean"], found["sd"], _MARGIN * length**2
     )  # fmt: skip
+
+
+def _length_may_help(audit: Audit, rmse: float) -> bool:
+    """Whether a refusal may be one of a run too short, and not of a posterior or a step."""
+    found = audit.estimate
+    if not audit.run.status.ok or audit.refusals or found is None:
+        return audit.run.status.ok
+    return not bool((np.maximum(found.mean_error, found.sd_error) <= rmse * found.sd).all())
 
 
 def _bias_and_error(

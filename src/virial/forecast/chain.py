@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from virial.forecast.closure import Law, gaussian_law
+from virial.forecast.closure import Law, gaussian_law, sigma_points
 from virial.forecast.schemes import Scheme, preconditioner_of, scheme_of
 from virial.forecast.whitened import Whitened
 from virial.gradient import FullBatch
@@ -23,6 +24,8 @@ from virial.theory import LinearGaussian, noise_moments
 
 # E V̂² takes a table of all rows' gradients.
 _MOST_NUMBERS = 10**8
+# Chains of many steps get about so many of their sds away from the centre.
+_EDGE = 5.0
 # A prediction for every step size that is tried asks for the same.
 _TARGETS: WeakKeyDictionary[Posterior, Law] = WeakKeyDictionary()
 
@@ -59,6 +62,19 @@ class ChainNumbers:
         """Standard deviations of the chain over the posterior's."""
         chain = np.diag(self.white.L @ self.law.covariance @ self.white.L.T)
         return np.sqrt(chain) / self.posterior_sd
+
+    @cached_property
+    def instability(self) -> float:
+        """The step over the longest stable one, at the steepest point some sds from the centre."""
+        unit, _ = sigma_points(self.white.num_dimensions)
+        unit = _EDGE * unit / np.linalg.norm(unit, axis=1, keepdims=True)
+        points = self.law.mean + unit @ np.linalg.cholesky(self.law.covariance).T
+        curvature = self.Q.T @ self.white.derivatives(points)[1] @ self.Q
+        steepest = (
+            np.linalg.eigvalsh(curvature)[:, -1].max() if np.isfinite(curvature).all() else np.inf
+        )
+        h = self.scheme.h
+        return float((h**2 if self.scheme.kinetic else h) * steepest / 4)
 
     def errors(self, course: Course, starts: Float[np.ndarray, "s d"] | None) -> RunErrors:
         """Errors of a run, from starts given in whitened coordinates."""

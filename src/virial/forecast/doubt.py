@@ -10,6 +10,8 @@ from virial.forecast.chain import ChainNumbers
 # Found on the grid of benchmarks/prediction.py: beyond these predictions miss by a quarter.
 _MOST_BEND = 0.5
 _MOST_UNEVENNESS = 1.5
+# Of the longest stable step, where only chains wider than their posterior by this get so far out.
+_MOST_INSTABILITY, _WIDE = 1 / 3, 1.25
 # Sds from the mode up to which a start is taken for near.
 _FAR = 6.0
 
@@ -37,6 +39,12 @@ def doubts(chain: ChainNumbers, starts: Float[np.ndarray, "s d"] | None) -> tupl
         found.append(
             "It cannot know: the gradient's noise varies by a factor of "
             f"{1 + law.unevenness:.1f} over the chain's width; take a larger batch."
+        )
+    elif chain.widening.max() > _WIDE and chain.instability > _MOST_INSTABILITY:
+        found.append(
+            "It cannot know: the chain is so wide that it meets slopes for which its step is too "
+            f"long ({_share(chain.instability)} of the longest stable one), so it may diverge; "
+            "take a smaller step or a larger batch."
         )
     if starts is not None and law.settled:
         away = starts - law.mean

@@ -211,8 +211,7 @@ def prediction(
 def scheme_excess(chain: ChainNumbers) -> float:
     """The largest eigenvalue of hV at the mode; of 2hV/γ for a kinetic scheme."""
     top = float(np.linalg.eigvalsh(chain.Q.T @ chain.at_mode @ chain.Q)[-1])
-    kinetic = chain.scheme.name in ("baoab", "ubu", "sghmc")
-    return chain.scheme.h * top * (2 / chain.scheme.friction if kinetic else 1)
+    return chain.scheme.h * top * (2 / chain.scheme.friction if chain.scheme.kinetic else 1)
 
 
 def _title(sampler: Sampler, course: Course, cost: float, N: int) -> str:

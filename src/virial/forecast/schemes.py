@@ -46,6 +46,11 @@ class Scheme:
     kappa: float = 1.0
     removed: str = ""
 
+    @property
+    def kinetic(self) -> bool:
+        """Whether it has a velocity."""
+        return self.name in ("baoab", "ubu", "sghmc")
+
 
 def scheme_of(sampler: Sampler) -> Scheme:
     """The scheme of a sampler.
