@@ -110,7 +110,7 @@ def by_stein(
     scale = sd / of_virial
     return Estimate(
         "stein", centre + mean, sd, mean_error, variance_error / (2 * sd),
-        np.maximum(np.abs(mean - check.values) - check.errors, 0),
+        np.maximum(np.abs(mean - check.values[:d]) - check.errors[:d], 0),
         np.maximum(np.abs(sd - of_virial) - virial.variance_error / (2 * of_virial), 0),
         virial.covariance * np.outer(scale, scale), solution.values[2 * d :],
         solution.errors[2 * d :], tuple(objections), solution.weights,
