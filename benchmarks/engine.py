@@ -122,7 +122,12 @@ def main(arguments: list[str] | None = None) -> int:
         default="wall",
         help="of the processor where others use the machine (one thread only)",
     )
+    parser.add_argument(
+        "--samplers", action="store_true", help="a step of every sampler beside SGLD's, instead"
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.samplers:
+        return samplers(chosen)
     if chosen.write and (chosen.toy or chosen.only):
         parser.error("--write keeps whole cases of full size: not with --toy or --only")
     part = bool(chosen.case or chosen.ways or chosen.only)
@@ -144,6 +149,15 @@ def main(arguments: list[str] | None = None) -> int:
             print(report.section(piece.measured, chosen.clock), flush=True)
     print(report.page(found))
     return 0
+
+
+def samplers(chosen: argparse.Namespace) -> int:
+    """`benchmarks.samplers_speed` with the same options, in a process of one thread."""
+    options = [f"--{name}" for name in ("toy", "write") if getattr(chosen, name)]
+    options += [f"--case={case.N},{case.d},{case.n}" for case in chosen.case or ()]
+    options += [f"--only={name}" for name in chosen.only or ()]
+    one = environment("one thread")
+    return subprocess.run(command("samplers_speed", "one thread", *options), env=one).returncode
 
 
 def _case(text: str) -> Case:

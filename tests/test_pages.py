@@ -11,7 +11,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize(
-    "name", ["samplers", "samplers-kinetic", "gradients", "gradients-variance-reduction", "audit"]
+    "name",
+    [
+        "samplers",
+        "samplers-kinetic",
+        "gradients",
+        "gradients-variance-reduction",
+        "which-method",
+        "audit",
+    ],
 )
 def test_every_example_on_the_page(name: str) -> None:
     page = ROOT / "docs" / f"{name}.md"
