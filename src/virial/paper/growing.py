@@ -33,6 +33,16 @@ def batch_size(N: int, power: float) -> int:
     return max(1, round(N**power))
 
 
+def size_name(N: int) -> str:
+    """A power of ten, as mathematics.
+
+    Example:
+        >>> size_name(10), size_name(10_000)
+        ('$N = 10$', '$N = 10^{4}$')
+    """
+    return "$N = 10$" if N == 10 else f"$N = 10^{{{math.log10(N):.0f}}}$"
+
+
 def numbers(fast: bool = False) -> Table:
     """MSE₂ on a grid of steps for each N, n = N^p and scheme, exact and from chains."""
     lengths = np.unique(np.geomspace(1, _LONGEST, 31 if fast else 61).round().astype(int))
@@ -77,7 +87,7 @@ def draw(table: Table, columns: int = 2) -> Any:
             if len(points):
                 axes.plot(points["steps"], points["mse"], "o", color=colour, markersize=2.8)
                 score_strip(strip, points["steps"], points["z"], colour)
-            ends.append((line["mse"][-1], f"$N = 10^{{{math.log10(N):.0f}}}$", colour))
+            ends.append((line["mse"][-1], size_name(N), colour))
         label_ends(axes, ends, gap=0.105)
         axes.set_ylabel("MSE₂")
         strip.set_xlabel("steps")
