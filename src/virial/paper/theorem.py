@@ -182,11 +182,11 @@ def draw(table: Table, columns: int = 2) -> Any:
         _guide(axes, line, name, power)
         axes.plot(line["steps"], line[name], "o", color=COLOURS["sgld"], markersize=3.4)
         axes.set_xlabel("steps K")
-    step.set_ylabel("h")
+    step.set(ylabel="h", ylim=(2e-3, 0.2))
     best.set_ylabel("MSE")
     ends = [(line["mse"][np.isfinite(line["mse"])][-1], "best fixed h", COLOURS["sgld"])]
     for name, colour, text in (
-        ("decreasing", COLOURS["msgld"], "h ∝ k^(−1/3)"),
+        ("decreasing", COLOURS["msgld"], r"$h_k \propto k^{-1/3}$"),
         ("metropolis", COLOURS["third"], "Metropolis"),
     ):
         part = table.where(kind="chains", sampler=name)
@@ -212,11 +212,12 @@ def _draw_bias(axes: Any, table: Table) -> None:
 
 
 def _draw_mse(axes: Any, table: Table) -> None:
-    ends = []
     for K, colour in zip(_LENGTHS, SERIES[1:], strict=False):
         part = table.where(kind="finite", steps=K)
         axes.plot(part["h"], part["mse"], color=colour, linewidth=1.6)
-        ends.append((part["mse"][-1], f"$K = 2^{{{np.log2(K):.0f}}}$", colour))
+        # The curves part on the left, so their names stand there.
+        power = f"$K = 2^{{{np.log2(K):.0f}}}$"
+        axes.text(part["h"][0], 1.5 * part["mse"][0], power, color=colour, fontsize=8)
         points = table.where(kind="chains", steps=K)
         fixed = np.isfinite(np.array([row.get("h") or np.nan for row in points.rows]))
         axes.errorbar(
@@ -226,7 +227,6 @@ def _draw_mse(axes: Any, table: Table) -> None:
     lowest = table.where(kind="best")
     inside = np.isin(lowest["steps"], _LENGTHS)
     axes.plot(lowest["h"][inside], lowest["mse"][inside], "v", color=INK, markersize=4)
-    label_ends(axes, ends)
     axes.set(xlabel="step size h", ylabel="MSE")
 
 
