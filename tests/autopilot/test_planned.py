@@ -36,6 +36,7 @@ def run(posterior, plan):
 
 
 def test_the_target_is_met_and_errors_are_honest(run, exact):
+    """Fails where the gradient lacks a tenth of its rows; wrong steps and noise are repaired."""
     mean, sd = exact
     assert run.met
     assert not run.refusal
@@ -45,6 +46,13 @@ def test_the_target_is_met_and_errors_are_honest(run, exact):
     assert np.all(np.abs(table.mean - mean) < Z * table.mean_error)
     assert np.all(np.abs(table.sd - sd) < Z * table.sd_error)
     assert np.abs(table.sd / sd - 1).max() < 0.05
+
+
+def test_the_measured_bias_is_the_predicted_one(run, plan):
+    """Fails where the noise is off by √2, which the repair takes off and nobody else would see."""
+    said, table = plan.prediction.errors, run.summary()
+    assert np.all(np.abs(table.sd_bias - said.sd_bias) < Z * said.sd_error)
+    assert np.all(np.abs(table.mean_bias - said.mean_bias) < Z * said.mean_error)
 
 
 def test_raw_numbers_stay(run):
