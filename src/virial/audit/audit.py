@@ -38,6 +38,8 @@ class Corrected:
         mean: posterior means, a pytree like the position.
         sd: posterior standard deviations, likewise.
         standard_error: of both, in the units of the position.
+        doubt: what the correction itself may have left of both, in the same units, judged by how
+            far other ways to the same numbers differ; an indicator, no bound.
         covariance: d × d, of the flat position.
         averages: posterior expectations of the user's functions, where the run's length and
             dimension allow them; empty otherwise.
@@ -48,6 +50,7 @@ class Corrected:
     mean: PyTree
     sd: PyTree
     standard_error: Parts
+    doubt: Parts
     covariance: Float[np.ndarray, "d d"]
     averages: dict[str, np.ndarray]
     averages_error: dict[str, np.ndarray]
@@ -159,7 +162,8 @@ class Audit:
 
         return Corrected(
             self._tree(found.mean), self._tree(found.sd),
-            Parts(self._tree(found.mean_error), self._tree(found.sd_error)), found.covariance,
+            Parts(self._tree(found.mean_error), self._tree(found.sd_error)),
+            Parts(self._tree(found.mean_doubt), self._tree(found.sd_doubt)), found.covariance,
             named(found.functions), named(found.functions_error), found.method, self._quantiles,
         )  # fmt: skip
 

@@ -91,7 +91,13 @@ def verdicts(audit: Audit) -> list[str]:
             "The run's own numbers stand, with a bias that could not be measured.",
         ]
     parts = zip(("Means", "Standard deviations"), _bias(audit), _errors(audit), strict=True)
-    return [_sentence(audit, name, bias, *errors) for name, bias, errors in parts]
+    said = [_sentence(audit, name, bias, *errors) for name, bias, errors in parts]
+    mean, sd = np.max(found.mean_doubt / found.sd), np.max(found.sd_doubt / found.sd)
+    return [
+        *said,
+        f"Beside their standard errors the corrected numbers may be off by what other ways to them "
+        f"suggest: {mean:.2g} sd in a mean, {100 * sd:.2g} % in a standard deviation.",
+    ]
 
 
 def _sentence(
