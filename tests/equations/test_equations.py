@@ -61,7 +61,7 @@ def test_a_gaussian_posterior_is_found_exactly_from_a_biased_chain(fitted):
     first = ((theta - MODE) @ frame.inverse.T)[:, :1] ** 2
     arrays = [theta, -(theta - MODE) @ A, first, w]
     sums = equations.sums(frame, *(jnp.asarray(a, jnp.float32) for a in arrays))
-    found = solve(np.asarray(sums["tilted"], float)[None]).values
+    found = solve(equations.sums_of(np.asarray(sums, float)[None], 1)).values
     np.testing.assert_allclose(found[:2], 0, atol=2e-5)
     variance = found[2:4] + np.sum(frame.basis**2, axis=1)
     np.testing.assert_allclose(variance, np.diag(COVARIANCE), rtol=5e-5)
@@ -78,8 +78,7 @@ def test_gradients_of_nine_tenths_move_the_answer(fitted):
     theta, w = gaussian_grid(CHAIN_MEAN, CHAIN)
     arrays = [theta, -0.9 * (theta - MODE) @ A, np.zeros((len(w), 0)), w]
     sums = equations.sums(frame, *(jnp.asarray(a, jnp.float32) for a in arrays))
-    total = np.asarray(sums["tilted"], float)[:5][None]
-    found = solve(np.delete(total, 5, axis=2)).values
+    found = solve(equations.sums_of(np.asarray(sums, float)[None], 0)).values
     variance = found[2:4] + np.sum(frame.basis**2, axis=1)
     np.testing.assert_allclose(variance, np.diag(COVARIANCE) / 0.9, rtol=1e-4)
 
@@ -128,7 +127,8 @@ def test_weights_of_draws_are_the_instruments_of_the_sums(fitted):
     sums = equations.sums(frame, *(jnp.asarray(a, jnp.float32) for a in arrays))
     exact = Frame(*(np.asarray(part, float) for part in frame))
     # The first column of F̂ is 1: Σ w (ψ τ).
-    np.testing.assert_allclose(w @ instruments(exact, theta), sums["tilted"][:, 0], atol=1e-5)
+    first = equations.sums_of(np.asarray(sums)[None], 0)[0, :, 0]
+    np.testing.assert_allclose(w @ instruments(exact, theta), first, atol=1e-5)
 
 
 def test_stages_end_early_in_long_runs():

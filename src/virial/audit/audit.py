@@ -17,7 +17,7 @@ from virial.audit.repair import Estimate, by_stein, by_virial
 from virial.audit.stationary import unsettled
 from virial.audit.verdict import limiting, table_of, verdicts
 from virial.audit.virial import Meter, VirialCovariance, from_virial, meter, noise_ratio
-from virial.equations import MOST_COORDINATES, Frame, instruments
+from virial.equations import MOST_COORDINATES, Frame, MomentEquations, instruments
 from virial.forecast.table import sentences
 from virial.run.moments import EQUATIONS
 from virial.run.result import Run
@@ -267,17 +267,17 @@ def _estimate(run: Run, virial: VirialCovariance) -> Estimate:
     frame, details = frame_of(run), run.totals.details
     if frame is None or details is None:
         return by_virial(virial)
-    tilted, plain = (details.groups(EQUATIONS + name) for name in ("tilted", "plain"))
-    if not tilted[:, 0, 0].any() or not frame.basis.any():
-        return by_virial(virial)
-    return by_stein(tilted, plain, frame, virial)
+    q = sum(int(np.prod(shape)) for shape in run.settings.functions.values())
+    equations = MomentEquations(len(virial.mean))
+    return by_stein(equations.sums_of(details.groups(EQUATIONS), q), frame, virial)
 
 
 def frame_of(run: Run) -> Frame | None:
-    """The coordinates of the equations, in float64."""
-    if run.looks is None:
+    """The coordinates of the equations, in float64; None where the run did not come to them."""
+    if run.looks is None or run.looks[0] < MomentEquations(run.layout.num_dimensions).last:
         return None
-    return Frame(*(np.asarray(leaf, np.float64) for leaf in run.looks[1:]))
+    frame = Frame(*(np.asarray(leaf, np.float64) for leaf in run.looks[1:]))
+    return frame if frame.basis.any() else None
 
 
 def _why_no_moments(run: Run) -> str:

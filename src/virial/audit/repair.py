@@ -68,19 +68,16 @@ def by_virial(virial: VirialCovariance) -> Estimate:
     )  # fmt: skip
 
 
-def by_stein(
-    tilted: Float[np.ndarray, "G p c"],
-    plain: Float[np.ndarray, "G p c"],
-    frame: Frame,
-    virial: VirialCovariance,
-) -> Estimate:
+def by_stein(sums: Float[np.ndarray, "G p c"], frame: Frame, virial: VirialCovariance) -> Estimate:
     """The solution of the moment equations, beside two others that it has to agree with.
+
+    Those are the virial, and the equations without skewness, where there is one.
 
     Raises:
         ValueError: the equations are singular.
     """
     d = len(virial.mean)
-    found, check = _solved(tilted, frame), solve(plain)
+    found = _solved(sums, frame)
     mean, variance, mean_error, variance_error = found.numbers
     objections = _inflated(virial)
     if not (variance > 0).all():
@@ -93,7 +90,7 @@ def by_stein(
     gap, shift = np.abs(np.diag(virial.covariance) - variance), np.zeros(d)
     trust = 1.0
     if len(frame.cubic):
-        plainer = _solved(np.delete(np.delete(tilted, 2 * d + 1, 1), 2 * d + 1, 2), frame)
+        plainer = _solved(np.delete(np.delete(sums, 2 * d + 1, 1), 2 * d + 1, 2), frame)
         gap = np.maximum(gap, np.abs(plainer.numbers[1] - variance))
         shift, trust = np.abs(plainer.numbers[0] - mean), _ERROR_OF_GAP
     left = trust * np.maximum(gap - 2 * variance_error, 0) / variance
@@ -102,7 +99,7 @@ def by_stein(
             f"two ways to correct a variance differ by {100 * np.nanmax(left) / trust:.0f} % more "
             "than their errors: the posterior is too far from Gaussian at the chain's width."
         )
-    apart = (np.abs(mean - check.values[:d]) - 2 * np.hypot(mean_error, check.errors[:d])) / sd
+    apart = (shift - 2 * mean_error) / sd
     if (apart > _MOST_LEFT).any():
         objections.append(
             f"two ways to correct a mean differ by {np.nanmax(apart):.2f} standard deviations more "

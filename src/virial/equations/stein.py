@@ -50,8 +50,6 @@ MOST_COORDINATES = 50
 # Shares of a run that coordinates and skewness are fitted to, and the most steps of all chains
 # together: more would fit them no better than matters.
 _FRAME, _SKEWNESS = (0.1, 2**16), (0.3, 2**18)
-# The equations without tilt serve as a check alone; every so many steps tell enough.
-_CHECKED = 4
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,21 @@ class MomentEquations:
     def cubic(self) -> bool:
         """Whether the skewness is one of the functions."""
         return self.d <= MOST_CUBIC
+
+    @property
+    def last(self) -> int:
+        """The stage in which the equations are summed."""
+        return 1 + self.cubic
+
+    @property
+    def functions(self) -> int:
+        """p + 1: how many ψ there are."""
+        return 2 * self.d + 1 + self.cubic
+
+    def size(self, q: int) -> int:
+        """Numbers of a block's sums in any stage, for q functions of the user's."""
+        of_third = (self.d + 1) * (1 + self.d * (self.d + 1) // 2) if self.cubic else 0
+        return max(of_third, self.functions * (self.functions + 2 * self.d + q))
 
     def ends(self, num_steps: int, num_chains: int) -> list[float]:
         """Where stages end, in steps of a chain."""
@@ -114,9 +127,14 @@ class MomentEquations:
         positions: Float[Array, "S d"],
         gradients: Float[Array, "S d"],
         weights: Float[Array, " S"],
-    ) -> Float[Array, "d1 p1"]:
-        """What the skewness is fitted to, about the chain's mean."""
-        return third_sums(*_in_frame(frame, positions, gradients), weights)
+    ) -> Float[Array, " k"]:
+        """What the skewness is fitted to, about the chain's mean; flat."""
+        return third_sums(*_in_frame(frame, positions, gradients), weights).ravel()
+
+    def third_of(self, flat: Float[np.ndarray, " k"]) -> Float[np.ndarray, "d1 p1"]:
+        """`third`, added up, in its own shape."""
+        width = 1 + self.d * (self.d + 1) // 2
+        return flat[: (self.d + 1) * width].reshape(self.d + 1, width)
 
     def sums(
         self,
@@ -125,28 +143,27 @@ class MomentEquations:
         gradients: Float[Array, "S d"],
         functions: Float[Array, "S q"],
         weights: Float[Array, " S"],
-    ) -> dict[str, Array]:
-        """Σ w (𝓛̂ψ, targets)ᵀ over a block, and of every fourth step without tilt and skewness.
+    ) -> Float[Array, " k"]:
+        """Σ w (𝓛̂ψ, targets)ᵀ over a block; flat.
 
         Positions are where the gradients were evaluated. Targets are θ − m₀, the squares with
-        their virial, and the user's functions, which the check leaves out.
+        their virial, and the user's functions.
         """
         z, g = _in_frame(frame, positions, gradients)
         y, y_g = positions - frame.centre, g @ frame.basis.T
         one = jnp.ones_like(z[:, :1])
-        psi = jnp.concatenate([one, z, z * z - 1], axis=1)
-        slopes = jnp.concatenate([one, g / 2, 1 + z * g], axis=1)
-        few = slice(None, None, _CHECKED)
-        squares = y * (y + y_g)
-        check = jnp.concatenate([slopes[few], y[few], squares[few]], axis=1)
-        plain = (weights[few, None] * psi[few]).T @ check
+        psi, slopes = [one, z, z * z - 1], [one, g / 2, 1 + z * g]
         if self.cubic:
             cubic, slope = cubic_and_slope(z, g, frame.cubic)
-            psi = jnp.concatenate([psi, cubic], axis=1)
-            slopes = jnp.concatenate([slopes, slope], axis=1)
-        columns = jnp.concatenate([slopes, y, squares, functions], axis=1)
+            psi, slopes = [*psi, cubic], [*slopes, slope]
+        columns = jnp.concatenate([*slopes, y, y * (y + y_g), functions], axis=1)
         tilt = weights * jnp.exp(-(z * z) @ frame.tilt)
-        return {"tilted": (tilt[:, None] * psi).T @ columns, "plain": plain}
+        return ((tilt[:, None] * jnp.concatenate(psi, axis=1)).T @ columns).ravel()
+
+    def sums_of(self, flat: Float[np.ndarray, "G k"], q: int) -> Float[np.ndarray, "G p c"]:
+        """`sums` of groups of steps in their own shape."""
+        width = self.functions + 2 * self.d + q
+        return flat[:, : self.functions * width].reshape(-1, self.functions, width)
 
 
 def _in_frame(frame: Frame, positions: Array, gradients: Array) -> tuple[Array, Array]:

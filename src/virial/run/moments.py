@@ -16,9 +16,7 @@ from virial.run.stretches import Stretches
 _MAX_GROUPS = 64
 # Of these, and of the moment equations, sums over stretches of time are kept too.
 _DETAILS = ("weight", "mean", "second", "at", "at_second", "gradient", "cross")
-EQUATIONS = "equations "
-# What equations are fitted to is added up over the run, without stretches.
-PILOT = "pilot "
+EQUATIONS = "equations"
 
 
 @dataclass
@@ -49,7 +47,7 @@ class Totals:
             self._add(first_block, blocks, peaks)
 
     def _add(self, first_block: int, blocks: dict[str, np.ndarray], peaks: tuple[str, ...]) -> None:
-        equations = {name: blocks[name] for name in blocks if name.startswith(EQUATIONS)}
+        equations = {name: blocks[name] for name in blocks if name == EQUATIONS}
         terms = self._terms(blocks)
         for name, term in terms.items():
             before = self.sums.get(name)
@@ -89,8 +87,6 @@ class Totals:
             terms["cross"] = blocks["cross"] + _outer(w, at, g, full)
             terms["gradient_second"] = blocks["gradient_second"] + w1 * g**2
         for name, values in blocks.items():
-            if name.startswith(PILOT):
-                terms[name] = values.astype(np.float64)
             if name.startswith(("function ", "statistic ")):
                 values = values.astype(np.float64)
                 terms[name] = (w1 if values.ndim == 3 else w) * values

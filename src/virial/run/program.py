@@ -26,7 +26,7 @@ from virial.gradient import Drawn, Source
 from virial.gradient.words import fold, standard_normals
 from virial.posterior import Posterior
 from virial.run.gather import Gathered, at, never, put, take
-from virial.run.moments import EQUATIONS, PILOT
+from virial.run.moments import EQUATIONS
 from virial.run.problem import ChainState, Limits, Looks, Problem
 from virial.run.sums import Emitted, Moments, block_sums, weights_of
 from virial.sampler import Emission, Noise, Sampler, size_of_step
@@ -208,7 +208,7 @@ class Program:
         statistics, moments = self.sampler.statistics, self.moments
         sums = block_sums(emitted, weights, ran, functions, statistics, moments)
         if self.equations is not None:
-            sums |= self._equations(problem.looks, emitted, weights, functions)
+            sums[EQUATIONS] = self._equations(problem.looks, emitted, weights, functions)
         if self.keep_every is not None:
             kept = (limits.phase - offset) % self.keep_every
             kept = kept + self.keep_every * jnp.arange(
@@ -221,29 +221,28 @@ class Program:
 
     def _equations(
         self, looks: Looks, emitted: Emitted, weights: Array, functions: Mapping[str, Callable]
-    ) -> dict[str, Array]:
-        """The sums of this stage of the moment equations; of others zeros, at no cost."""
+    ) -> Array:
+        """The sums of this stage of the moment equations, one flat array whatever the stage."""
         equations, at, gradients = self.equations, emitted.at, emitted.gradients
         assert equations is not None
         assert gradients is not None
+        shapes = [jax.eval_shape(f, at[0]).shape for f in functions.values()]
+        size = equations.size(sum(math.prod(shape) for shape in shapes))
 
-        def third() -> dict[str, Array]:
-            return {PILOT + "third": equations.third(looks.frame, at, gradients, weights)}
+        def padded(values: Array) -> Array:
+            return jnp.pad(values, (0, size - len(values)))
 
-        def sums() -> dict[str, Array]:
+        def third() -> Array:
+            return padded(equations.third(looks.frame, at, gradients, weights))
+
+        def sums() -> Array:
             values = [jax.vmap(f)(at).reshape(len(at), -1) for f in functions.values()]
             none = jnp.zeros((len(at), 0), at.dtype)
             columns = jnp.concatenate([none, *values], axis=1).astype(at.dtype)
-            found = equations.sums(looks.frame, at, gradients, columns, weights)
-            return {EQUATIONS + name: value for name, value in found.items()}
+            return padded(equations.sums(looks.frame, at, gradients, columns, weights))
 
         stages = [third, sums] if equations.cubic else [sums]
-        blank = {}
-        for stage in stages:
-            shapes = jax.eval_shape(stage)
-            blank |= {name: jnp.zeros(like.shape, like.dtype) for name, like in shapes.items()}
-        branches = [lambda: blank, *(lambda stage=stage: blank | stage() for stage in stages)]
-        return lax.switch(looks.stage, branches)
+        return lax.switch(looks.stage, [lambda: jnp.zeros(size, at.dtype), *stages])
 
     def _step_sizes(self, sampler: Sampler, limits: Limits, first_step: Array) -> Any:
         """h of each step of a block under a schedule, else the one h of all."""

@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from virial.equations import Pilot
+from virial.equations import MomentEquations, Pilot
 from virial.run.drive import Checkpoint, Outcome, Span
-from virial.run.moments import PILOT, Totals
+from virial.run.moments import EQUATIONS, Totals
 from virial.run.problem import Looks
 from virial.run.program import Program
 
@@ -49,8 +49,8 @@ def run_in_stages(
             if outcome.divergence is not None or outcome.interrupted:
                 return outcome, _leaves(looks)
             start = outcome.bookmark
-        frame = equations.fit(looks.frame, pilot_of(start.totals), dtype)
-        looks = Looks(np.int32(stage), frame)
+        frame = equations.fit(looks.frame, pilot_of(start.totals, equations, looks.stage), dtype)
+        looks, start = Looks(np.int32(stage), frame), _cleared(start)
     return execute(program.looking(looks), span, start, False), _leaves(looks)
 
 
@@ -65,8 +65,15 @@ def _leaves(looks: Looks) -> list[np.ndarray]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(looks)]
 
 
-def pilot_of(totals: Totals) -> Pilot:
-    """The moments of all chains together, about their common mean."""
+def _cleared(start: Checkpoint) -> Checkpoint:
+    """The checkpoint with the equations' sums begun anew: each stage sums something else."""
+    details = start.totals.details
+    assert details is not None
+    return replace(start, totals=replace(start.totals, details=details.cleared(EQUATIONS)))
+
+
+def pilot_of(totals: Totals, equations: MomentEquations, stage: int) -> Pilot:
+    """The moments of all chains together, about their common mean, and what a stage summed."""
     sums, origin = totals.sums, totals.origin
     weight = sums["weight"]
     W = weight.sum()
@@ -80,7 +87,8 @@ def pilot_of(totals: Totals) -> Pilot:
     Q = second.sum(axis=0) + np.einsum("ci,cj->ij", e, shifted) + np.einsum("ci,cj->ij", shifted, e)
     Q = Q + np.einsum("c,ci,cj->ij", weight, e, e)
     cross = sums["cross"].sum(axis=0) + np.einsum("ci,cj->ij", e, sums["gradient"])
-    third = sums[PILOT + "third"].sum(axis=0) if PILOT + "third" in sums else None
-    if third is not None and third[0, 0] <= 0:
-        third = None
+    third = None
+    if equations.cubic and stage == equations.last - 1:
+        assert totals.details is not None
+        third = equations.third_of(totals.details.groups(EQUATIONS).sum(axis=0))
     return Pilot(mean, Q / W, gradient, cross / W, third)

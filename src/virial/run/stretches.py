@@ -75,6 +75,11 @@ class Stretches:
         self.blocks *= 2
         self.used = (self.used + 1) // 2
 
+    def cleared(self, name: str) -> Stretches:
+        """The same with one of the sums begun anew."""
+        sums = self.sums | {name: np.zeros_like(self.sums[name])}
+        return Stretches(self.limit, sums, self.blocks, self.used)
+
     def select(self, chains: np.ndarray) -> Stretches:
         """The sums of some of the chains."""
         chosen = {name: values[chains] for name, values in self.sums.items()}
