@@ -16,9 +16,10 @@ from virial.equations import Frame
 # Beyond, the chain has left the neighbourhood in which one equation in z and z² can speak for π.
 _MOST_INFLATION = 5.0
 # The equations differ from the virial, and from themselves without skewness, by about three times
-# their own error or more; so much of it, beside two standard errors, is let pass: for a variance
-# relative, for a mean in sds. Without skewness (many dimensions) the virial errs alike.
-_ERROR_OF_GAP = 1 / 3
+# their own error or more in a variance; without skewness (many dimensions) they err alike. Of a
+# mean the virial corrects nothing that is skewness, the equations all but a tenth. So much error,
+# beside two standard errors, is let pass: of a variance relative, of a mean in sds.
+_ERROR_OF_GAP, _ERROR_OF_SHIFT = 1 / 3, 0.1
 _MOST_LEFT = 0.10
 _LARGEST_ERROR = 0.25
 
@@ -87,12 +88,14 @@ def by_stein(sums: Float[np.ndarray, "G p c"], frame: Frame, virial: VirialCovar
     relative = variance_error / variance
     if (relative > _LARGEST_ERROR).any():
         objections.append(_too_short(relative / 2))
-    gap, shift = np.abs(np.diag(virial.covariance) - variance), np.zeros(d)
-    trust = 1.0
+    centre = np.asarray(frame.centre, np.float64)
+    gap, trust = np.abs(np.diag(virial.covariance) - variance), 1.0
+    shift = _ERROR_OF_SHIFT * np.abs(virial.mean - centre - mean)
     if len(frame.cubic):
         plainer = _solved(np.delete(np.delete(sums, 2 * d + 1, 1), 2 * d + 1, 2), frame)
         gap = np.maximum(gap, np.abs(plainer.numbers[1] - variance))
-        shift, trust = np.abs(plainer.numbers[0] - mean), _ERROR_OF_GAP
+        shift = np.maximum(shift, np.abs(plainer.numbers[0] - mean))
+        trust = _ERROR_OF_GAP
     left = trust * np.maximum(gap - 2 * variance_error, 0) / variance
     if (left > _MOST_LEFT).any():
         objections.append(
@@ -106,7 +109,6 @@ def by_stein(sums: Float[np.ndarray, "G p c"], frame: Frame, virial: VirialCovar
             "than their errors."
         )
     scale = sd / np.sqrt(np.diag(virial.covariance))
-    centre = np.asarray(frame.centre, np.float64)
     return Estimate(
         "stein", centre + mean, sd, mean_error, variance_error / (2 * sd), shift,
         trust * gap / (2 * sd), virial.covariance * np.outer(scale, scale),
