@@ -11,6 +11,7 @@ import one_step
 import pytest
 from logistic_oracle import batches
 from one_step import MODEL, THETA, N
+from scipy.special import expit
 
 import virial as vr
 from virial.gradient import Drawn, Estimator, Source
@@ -38,22 +39,27 @@ def on_every_batch(function, gradient, posterior):
         return jax.tree.map(np.asarray, jax.jit(jax.vmap(at))(index))
 
 
+@pytest.mark.parametrize("order", [1, 2])
 @EVERY_DRAW
-def test_every_batch(n, replace):
+def test_every_batch(n, replace, order):
     def everything(batch, theta):
         noise = jax.vmap(lambda w: batch.noise_product(theta, w))(jnp.eye(3))
         tilted = batch.tilted_gradient(theta, jnp.asarray(DIRECTION), 0.37)
         return batch.gradient(theta), noise, tilted
 
-    gradient = vr.ControlVariate(n, CENTRE, replace)
+    gradient = vr.ControlVariate(n, CENTRE, replace, order=order)
     with jax.enable_x64(True):
         posterior = one_step.posterior(np.float64)
         found, noise, (tilted, form) = on_every_batch(everything, gradient, posterior)
         V = vr.gradient_noise(posterior, gradient, THETA)
     u = MODEL.row_gradients(THETA) - MODEL.row_gradients(CENTRE)
-    prior = -THETA / MODEL.prior_scale**2
+    known = MODEL.row_gradients(CENTRE).sum(axis=0)
+    if order == 2:
+        p = expit(MODEL.X @ CENTRE)
+        changes = -(p * (1 - p) * (MODEL.X @ (THETA - CENTRE)))[:, None] * MODEL.X
+        u, known = u - changes, known + changes.sum(axis=0)
     index = batches(N, n, replace)
-    exact = prior + MODEL.row_gradients(CENTRE).sum(axis=0) + N / n * u[index].sum(axis=1)
+    exact = -THETA / MODEL.prior_scale**2 + known + N / n * u[index].sum(axis=1)
     np.testing.assert_allclose(found, exact, rtol=1e-11)
     np.testing.assert_allclose(found.mean(axis=0), MODEL.gradient(THETA), rtol=1e-11)
     covariance = np.cov(exact.T, ddof=0) / 4
@@ -80,6 +86,22 @@ def test_no_noise_at_the_centre(dtype):
         for position, variate in ((THETA, gradient), (None, vr.ControlVariate(2))):
             V = vr.gradient_noise(posterior, variate, position)
             assert np.abs(V).max() < (10 * np.finfo(dtype).eps) ** 2
+
+
+def test_a_density_for_every_estimate():
+    with jax.enable_x64(True):
+        posterior = one_step.posterior(np.float64)
+
+        def both(batch, theta):
+            ends = theta + 1e-4 * jnp.asarray([[1.0], [-1.0]]) * jnp.asarray(DIRECTION)
+            up, down = jax.vmap(batch.log_density)(ends)
+            return (up - down) / 2e-4, batch.gradient(theta) @ jnp.asarray(DIRECTION)
+
+        for order in (1, 2):
+            slope, product = on_every_batch(
+                both, vr.ControlVariate(2, CENTRE, order=order), posterior
+            )
+            np.testing.assert_allclose(slope, product, rtol=1e-6)
 
 
 def test_centre_is_the_mode_unless_given():
@@ -117,6 +139,8 @@ def test_value_of_its_own():
     assert repr(gradient) != repr(vr.ControlVariate(10, {"a": np.ones(3), "b": [1.0]}))
     assert len(repr(gradient)) < 80
     assert vr.ControlVariate(10).cost(1000) == 20
+    assert vr.ControlVariate(10, order=2).cost(1000) == 30
+    assert repr(vr.ControlVariate(10, order=2)).endswith("replace=False, order=2)")
     # What the caller does to the array afterwards changes nothing.
     array = np.zeros(3)
     gradient = vr.ControlVariate(10, array)
@@ -139,6 +163,8 @@ def test_refusals():
         vr.ControlVariate(7).check(6)
     with pytest.raises(TypeError, match=r"batch_size must be a whole number of rows, got 2\.5"):
         vr.ControlVariate(2.5)
+    with pytest.raises(ValueError, match=r"order must be 1 .* or 2 .*, got 3"):
+        vr.ControlVariate(2, order=3)
     with pytest.raises(ValueError, match="must have shape"):
         vr.ControlVariate(2, np.zeros(4)).prepare(posterior)
     separable = vr.logistic_regression([[-1.0], [1.0]], [0, 1])

@@ -29,7 +29,9 @@ class Batch:
 
     with c_i = N/n unless weighted, T the identity unless the model has coefficients of its own,
     and no tilt t unless there is a control variate: with t = Σ_j ∇ℓ_j(β̂) − Σ_{i∈B} c_i ∇ℓ_i(β̂)
-    the rows' gradients at a centre β̂ are exchanged for their exact sum.
+    the rows' gradients at a centre β̂ are exchanged for their exact sum. With a curvature
+    H = Σ_j ∇²ℓ_j(β̂) their changes along δ = β − β̂ are as well: there is a last term
+    ½ δ·(H − Σ_{i∈B} c_i ∇²ℓ_i(β̂))δ.
 
     Args:
         model: prior and likelihood of a row.
@@ -40,6 +42,7 @@ class Batch:
         weights: c_i, None for N/n.
         tilt: t, None for 0.
         centre: β̂, None where there is no control variate.
+        curvature: H, None where the control variate knows the slope alone.
     """
 
     model: Model
@@ -50,6 +53,7 @@ class Batch:
     weights: Float[Array, " n"] | None = None
     tilt: Float[Array, " b"] | None = None
     centre: Float[Array, " b"] | None = None
+    curvature: Float[Array, "b b"] | None = None
 
     def gradient(self, position: Float[Array, " d"]) -> Float[Array, " d"]:
         """The estimate ĝ of ∇log π at `position`."""
@@ -59,7 +63,8 @@ class Batch:
         """The estimate of log π, up to a constant where there is a tilt."""
         beta = self.model.coefficients_at(position)
         found = self.model.log_prior_at(position) + self.weighted_sum(beta)
-        return found if self.tilt is None else found + self.tilt @ beta
+        found = found if self.tilt is None else found + self.tilt @ beta
+        return found if self.curvature is None else found + self._bend(beta)
 
     def weighted_sum(self, coefficients: Float[Array, " b"]) -> Float[Array, ""]:
         """Σ c_i ℓ_i(β)."""
@@ -67,6 +72,15 @@ class Batch:
         if self.weights is None:
             return (self.num_rows / self.batch_size) * jnp.sum(values)
         return self.weights @ values
+
+    def _bend(self, coefficients: Float[Array, " b"]) -> Float[Array, ""]:
+        """½ δ·v, v = (H − Ĥ)δ, whose gradient is v."""
+        assert self.curvature is not None
+        delta = coefficients - self.centre
+        _, bent = jax.jvp(jax.grad(self.weighted_sum), (self.centre,), (delta,))
+        # Both derivatives of a quadratic form would take Ĥδ twice: one of them is given.
+        v = jax.lax.stop_gradient(self.curvature @ delta - bent)
+        return v @ delta - jax.lax.stop_gradient(v @ delta) / 2
 
     def density_and_gradient(
         self, position: Float[Array, " d"]
@@ -123,8 +137,15 @@ class Batch:
         def less_centre(position: Array) -> Array:
             # The gradient of this is that of ℓ_i less its value at the centre; T moves with θ.
             beta, centre = self.model.coefficients_at(position), self.centre
-            _, at_centre = jax.jvp(self._log_likelihoods, (centre,), (beta,))
-            return self._log_likelihoods(beta) - at_centre
+            delta = beta - centre
+
+            def along(coefficients: Array) -> Array:
+                return jax.jvp(self._log_likelihoods, (coefficients,), (delta,))[1]
+
+            if self.curvature is None:
+                return self._log_likelihoods(beta) - along(centre)
+            at_centre, bent = jax.jvp(along, (centre,), (delta,))
+            return self._log_likelihoods(beta) - at_centre - bent / 2
 
         terms = of_rows if self.centre is None else less_centre
         _, slopes = jax.jvp(terms, (position,), (direction,))

@@ -27,6 +27,8 @@ from virial.posterior.stream import block_length, sum_over_rows
 _BLOCK_BYTES = 8 * 2**20
 
 Sampled = Minibatch | ControlVariate
+# Nothing, β̂, or β̂ and β − β̂ where the curvature counts.
+Centre = tuple[()] | tuple[Array] | tuple[Array, Array]
 
 
 def gradient_noise(
@@ -42,7 +44,8 @@ def gradient_noise(
     .. math:: V = \frac{N(N−n)}{4n(N−1)} \sum_{i=1}^N (u_i − ū)(u_i − ū)^\top, \qquad
               \hat V = \frac{N(N−n)}{4n(n−1)} \sum_{i ∈ B} (u_i − ū_B)(u_i − ū_B)^\top
 
-    with u_i = ∇ℓ_i(θ), less its value at the centre for a control variate; with replacement
+    with u_i = ∇ℓ_i(θ), less its value at the centre for a control variate (and less its change by
+    the curvature there, for one of order 2); with replacement
     N²/(4nN) and N²/(4n(n−1)). Rows drawn with probabilities p_i have
 
     .. math:: V = \frac 1{4n} \Bigl[\sum_{i=1}^N \frac{u_i u_i^\top}{p_i}
@@ -72,10 +75,12 @@ def gradient_noise(
     N, n = posterior.num_rows, gradient.batch_size
     vector = posterior.flatten(posterior.mode().position if position is None else position)
     theta = gradient.centre_of(posterior) if isinstance(gradient, ControlVariate) else None
-    centre = None if theta is None else posterior.coefficients_at(theta)
     table = leverage_table(posterior, n, theta) if gradient.weights else None
     # In the coefficients; the chain rule is the same for all rows.
     beta = posterior.coefficients_at(vector)
+    centre = () if theta is None else (posterior.coefficients_at(theta),)
+    if isinstance(gradient, ControlVariate) and gradient.order == 2:
+        centre = (*centre, beta - centre[0])
     if seed is None:
         weights = None if table is None else table.weight
         V = _exact_spread(posterior, beta, centre, weights, n) * (N / (4 * n))
@@ -104,7 +109,7 @@ def _check(gradient: Any, num_rows: int, seed: int | None) -> None:
 
 
 def _exact_spread(
-    posterior: Posterior, beta: Array, centre: Array | None, weights: Array | None, n: int
+    posterior: Posterior, beta: Array, centre: Centre, weights: Array | None, n: int
 ) -> Float[np.ndarray, "b b"]:
     """Σ (u_i − Np_i ū)(u_i − Np_i ū)ᵀ/(Np_i) over all rows; Np_i = 1 unless weighted."""
     N = posterior.num_rows
@@ -116,7 +121,7 @@ def _exact_spread(
 
 
 def _batch_spread(
-    posterior: Posterior, beta: Array, centre: Array | None, drawn: Drawn
+    posterior: Posterior, beta: Array, centre: Centre, drawn: Drawn
 ) -> Float[np.ndarray, "b b"]:
     """Σ (a_i u_i − ū)(a_i u_i − ū)ᵀ over a batch, ū the mean of a_i u_i, a_i = n c_i/N."""
     rows = jax.tree.map(lambda leaf: leaf[drawn.rows], posterior.data)
@@ -128,7 +133,7 @@ def _batch_spread(
 
 
 def _sum(
-    posterior: Posterior, beta: Array, centre: Array | None, rows: PyTree, factor: Array
+    posterior: Posterior, beta: Array, centre: Centre, rows: PyTree, factor: Array
 ) -> Float[np.ndarray, " b"]:
     """Σ factor_i u_i."""
     return _add(_sum_of_gradients(*_fixed(posterior, rows), beta, centre, (rows, factor)))
@@ -137,7 +142,7 @@ def _sum(
 def _spread(
     posterior: Posterior,
     beta: Array,
-    centre: Array | None,
+    centre: Centre,
     rows: PyTree,
     factor: Array,
     share: Array,
@@ -164,7 +169,7 @@ def _sum_of_gradients(
     layout: Layout,
     length: int,
     beta: Array,
-    centre: Array | None,
+    centre: Centre,
     rows: PyTree,
 ) -> tuple[Array, Array]:
     u = _row_gradients(log_likelihood, layout, beta, centre)
@@ -177,7 +182,7 @@ def _sum_of_squares(
     layout: Layout,
     length: int,
     beta: Array,
-    centre: Array | None,
+    centre: Centre,
     mean: Array,
     rows: PyTree,
 ) -> tuple[Array, Array]:
@@ -192,13 +197,21 @@ def _sum_of_squares(
 
 
 def _row_gradients(
-    log_likelihood: Callable, layout: Layout, beta: Array, centre: Array | None
+    log_likelihood: Callable, layout: Layout, beta: Array, centre: Centre
 ) -> Callable[[PyTree], Array]:
-    """u_i of a block of rows: ∇ℓ_i(β), less its value at a centre."""
+    """u_i of a block of rows: ∇ℓ_i(β), less its value at a centre, less its change from there."""
     gradient = jax.vmap(jax.grad(flat_log_likelihood(log_likelihood, layout)), (None, 0))
-    if centre is None:
+    if not centre:
         return partial(gradient, beta)
-    return lambda block: gradient(beta, block) - gradient(centre, block)
+
+    def less_centre(block: PyTree) -> Array:
+        at, *along = centre
+        if not along:
+            return gradient(beta, block) - gradient(at, block)
+        value, change = jax.jvp(lambda beta: gradient(beta, block), (at,), (along[0],))
+        return gradient(beta, block) - value - change
+
+    return less_centre
 
 
 @partial(jax.jit, static_argnums=(0, 3))
