@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from benchmarks.flights.target import rows, start
 from virial.table import Flights
 
 WHEN = ("hour", "month", "weekday")
@@ -116,3 +117,15 @@ def newton(log_density: Callable, start: np.ndarray) -> tuple[np.ndarray, np.nda
     else:
         raise ValueError("no mode after 100 Newton steps")
     return np.asarray(theta), np.linalg.cholesky(np.linalg.inv(H))
+
+
+def pose(name: str) -> tuple[Callable, np.ndarray, np.ndarray]:
+    """The log density, its (local) mode, and the L of the curvature there."""
+    found, hierarchy = rows(), name == "hierarchical"
+    width = found.design.X.shape[1]
+    density = log_density(cells(found, hierarchy), hierarchy, width)
+    guess = np.zeros(width)
+    if hierarchy:
+        first = start(len(found.destination.levels))
+        guess = np.concatenate([first["beta"], first["destination"], [first["log_scale"]]])
+    return density, *newton(density, guess.astype(np.float64))

@@ -28,6 +28,10 @@ from virial.posterior.regression import log_sigmoid
 from virial.table import Flights, flights
 
 FOLDER = Path(__file__).parent / "reference"
+RESULTS = Path(__file__).parent / "results"
+# What is asked of means, in posterior sds, and of sds, relative; and in how many passes.
+TARGETS = {"plain": (0.03, 0.01), "hierarchical": (0.05, 0.05)}
+PASSES = {"plain": 20, "hierarchical": 10}
 # The joint mode at scale 0 has infinite density; the local one that holds the mass is near here.
 FIRST_SCALE = 0.2
 
