@@ -76,6 +76,7 @@ class Batch:
     def _bend(self, coefficients: Float[Array, " b"]) -> Float[Array, ""]:
         """½ δ·v, v = (H − Ĥ)δ, whose gradient is v."""
         assert self.curvature is not None
+        assert self.centre is not None
         delta = coefficients - self.centre
         _, bent = jax.jvp(jax.grad(self.weighted_sum), (self.centre,), (delta,))
         # Both derivatives of a quadratic form would take Ĥδ twice: one of them is given.
@@ -137,6 +138,7 @@ class Batch:
         def less_centre(position: Array) -> Array:
             # The gradient of this is that of ℓ_i less its value at the centre; T moves with θ.
             beta, centre = self.model.coefficients_at(position), self.centre
+            assert centre is not None
             delta = beta - centre
 
             def along(coefficients: Array) -> Array:

@@ -78,9 +78,11 @@ def gradient_noise(
     table = leverage_table(posterior, n, theta) if gradient.weights else None
     # In the coefficients; the chain rule is the same for all rows.
     beta = posterior.coefficients_at(vector)
-    centre = () if theta is None else (posterior.coefficients_at(theta),)
-    if isinstance(gradient, ControlVariate) and gradient.order == 2:
-        centre = (*centre, beta - centre[0])
+    centre: Centre = ()
+    if theta is not None:
+        at = posterior.coefficients_at(theta)
+        second = isinstance(gradient, ControlVariate) and gradient.order == 2
+        centre = (at, beta - at) if second else (at,)
     if seed is None:
         weights = None if table is None else table.weight
         V = _exact_spread(posterior, beta, centre, weights, n) * (N / (4 * n))
