@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from virial.forecast.table import percent, table, worst_first
+from virial.forecast.table import percent, room, table, worst_first
 
 if TYPE_CHECKING:
     from virial.audit.audit import Audit
@@ -41,6 +41,10 @@ def table_of(audit: Audit) -> str:
         for k in shown
     ]  # fmt: skip
     title = "Corrected, with the bias that was taken off, and what limits the run's own:\n"
+    if max(len(row[0]) for row in rows) > room(head, rows):
+        # Names matter more: `audit.limits` still tells.
+        title = "Corrected, with the bias that was taken off:\n"
+        head, *rows = [[*row[:4], *row[5:8]] for row in (head, *rows)]
     return title + table(head, rows) + _left(names, shown)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["percent", "sentences", "table", "worst_first"]
+__all__ = ["percent", "room", "sentences", "table", "worst_first"]
 
 WIDTH = 80
 
@@ -22,13 +22,29 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
     # Names are cut, numbers never.
-    widths[0] = min(widths[0], WIDTH - sum(width + 2 for width in widths[1:]))
+    widths[0] = min(widths[0], room(head, rows))
     lines = []
     for row in [head, *rows]:
-        cells = [row[0][: widths[0]].ljust(widths[0])]
+        cells = [_cut(row[0], widths[0]).ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def room(head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Columns that the numbers of a table leave for the names of its rows.
+
+    Example:
+        >>> room(["", "bias"], [["beta[0]", "0.1"]])
+        74
+    """
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(1, len(head))]
+    return WIDTH - sum(width + 2 for width in widths)
+
+
+def _cut(name: str, width: int) -> str:
+    """A name that fits; its end stays, where names of one kind differ."""
+    return name if len(name) <= width else "…" + name[len(name) - width + 1 :]
 
 
 def sentences(parts: Sequence[str]) -> str:
