@@ -20,25 +20,23 @@ def demo(arguments: argparse.Namespace) -> None:
 
         return present(arguments.out, arguments.fast)
     terminal = Terminal()
-    terminal.tell("reading the flights")
-    return _carry_out(flights_job(), "demo.virial", arguments, terminal)
+    with terminal.busy("reading the flights"):
+        job = flights_job()
+    return _carry_out(job, "demo.virial", arguments, terminal)
 
 
 def fit_table(arguments: argparse.Namespace) -> None:
     """`virial fit`: a regression on the user's file."""
-    terminal = Terminal()
-    _carry_out(_job(arguments), "run.virial", arguments, terminal)
+    _carry_out(_job(arguments), "run.virial", arguments, Terminal())
 
 
 def plan_table(arguments: argparse.Namespace) -> None:
     """`virial plan`: what `virial fit` would run, and whether theory applies."""
     terminal, job = Terminal(), _job(arguments)
     terminal.opening(job)
-    terminal.tell("measuring curvature and noise for a plan")
-    plan = vr.plan(job.posterior, arguments.rmse)
-    terminal.tell("")
-    terminal.heading("Plan")
-    terminal.print(f"{plan!r}")
+    with terminal.busy("measuring curvature and noise for a plan"):
+        plan = vr.plan(job.posterior, arguments.rmse)
+    terminal.plan(plan)
     terminal.heading("Conditions")
     terminal.print(f"{plan.conditions!r}")
 
@@ -56,17 +54,13 @@ def _job(arguments: argparse.Namespace) -> Job:
 
 
 def _carry_out(job: Job, name: str, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    figure(1, 1)  # so that a missing package is told of before the work, not after
-    terminal.tell("")
-    terminal.opening(job)
-
-    def show(plan: vr.Plan) -> None:
-        terminal.heading("Plan")
-        terminal.print(f"{plan!r}")
-
-    found = fit(job, arguments.rmse, arguments.seed, terminal.tell, show, progress=True)
-    terminal.answer(found)
     out = arguments.out
+    # What would stop the report is told of before the work, not after.
+    figure(1, 1)
+    out.mkdir(parents=True, exist_ok=True)
+    terminal.opening(job)
+    found = fit(job, arguments.rmse, arguments.seed, terminal.busy, terminal.plan, progress=True)
+    terminal.answer(found)
     files = [forest(found, out / "forest.png"), write_page(found, out / "report.html"), out / name]
     found.run.save(files[-1])
     terminal.closing(found, files)

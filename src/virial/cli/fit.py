@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,7 +83,7 @@ def fit(
     job: Job,
     rmse: float = 0.05,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda stage: None,
+    busy: Callable[[str], AbstractContextManager] = nullcontext,
     show: Callable[[vr.Plan], None] = lambda plan: None,
     progress: bool = False,
 ) -> Fit:
@@ -92,7 +93,7 @@ def fit(
         job: the regression.
         rmse: accuracy wanted, in posterior standard deviations.
         seed: of the run.
-        tell: called with the name of each stage as it begins.
+        busy: given the name of a stage, what to keep open while it lasts.
         show: called with the plan, before the run.
         progress: a bar for the run, where there is a terminal.
     """
@@ -100,14 +101,13 @@ def fit(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         began = clock()
-        tell("finding the mode")
-        mode = job.posterior.mode()
+        with busy("finding the mode"):
+            mode = job.posterior.mode()
         seconds["mode"] = clock() - began
         began = clock()
-        tell("measuring curvature and noise for a plan")
-        plan = vr.plan(job.posterior, rmse)
+        with busy("measuring curvature and noise for a plan"):
+            plan = vr.plan(job.posterior, rmse)
         seconds["plan"] = clock() - began
-        tell("")
         show(plan)
         began = clock()
         run = carry_out(job.posterior, plan, seed=seed, progress=progress)

@@ -43,7 +43,6 @@ def forest(fit: Fit, path: Path) -> Path:
         *panels[1].get_legend_handles_labels(), loc="outside lower right", ncols=3, frameon=False,
         fontsize=9, labelcolor=INK,
     )  # fmt: skip
-    path.parent.mkdir(parents=True, exist_ok=True)
     picture.savefig(path, dpi=160, metadata={"Software": None})
     return path
 

@@ -46,7 +46,6 @@ def write_page(fit: Fit, path: Path) -> Path:
             "saved beside this page, and “virial audit” reads it."
         ),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from virial.cli import words
 from virial.cli.fit import Effects, Fit
 from virial.cli.job import Job
+from virial.forecast import Plan
 from virial.forecast.table import percent, sentences, table
 
 STRONGEST = 10
@@ -23,7 +24,6 @@ class Terminal:
     def __init__(self) -> None:
         self.console = Console(highlight=False)
         self.screen = Console(stderr=True, highlight=False)
-        self._status: AbstractContextManager = nullcontext()
 
     def print(self, text: str = "") -> None:
         """As it is: wrapped already, and with no markup in names of columns."""
@@ -34,17 +34,19 @@ class Terminal:
         self.print()
         self.console.print(text, style="bold", markup=False, soft_wrap=True)
 
-    def tell(self, stage: str) -> None:
-        """Says what is going on, where there is a terminal; nothing for an empty stage."""
-        self._status.__exit__(None, None, None)
-        live = stage and self.screen.is_terminal
-        self._status = self.screen.status(f"{stage} …") if live else nullcontext()
-        self._status.__enter__()
+    def busy(self, stage: str) -> AbstractContextManager:
+        """Says what is going on while it does, where there is a terminal."""
+        return self.screen.status(f"{stage} …") if self.screen.is_terminal else nullcontext()
 
     def opening(self, job: Job) -> None:
         """What is fitted, to what."""
         self.console.print(job.title, style="bold", markup=False, soft_wrap=True)
         self.print(sentences([f"{words.size(job.posterior)} {job.notes[-1]}", *job.notes[:-1]]))
+
+    def plan(self, plan: Plan) -> None:
+        """What is going to run."""
+        self.heading("Plan")
+        self.print(f"{plan!r}")
 
     def answer(self, fit: Fit) -> None:
         """The audit, the strongest effects, and Laplace beside them."""

@@ -76,12 +76,8 @@ def verdict(fit: Fit) -> str:
 
 def timing(fit: Fit) -> str:
     """Where the time went."""
-    s = fit.seconds
-    total = sum(s.values())
-    return (
-        f"{_seconds(total)}: mode {_seconds(s['mode'])}, plan {_seconds(s['plan'])}, run and audit "
-        f"{_seconds(s['run'])}."
-    )
+    parts = [f"{stage} {_seconds(fit.seconds[stage])}" for stage in ("mode", "plan", "run")]
+    return f"{_seconds(sum(fit.seconds.values()))} in all: {', '.join(parts)}."
 
 
 def _listed(items: list[str]) -> str:
