@@ -43,8 +43,16 @@ def room(head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def _cut(name: str, width: int) -> str:
-    """A name that fits; its end stays, where names of one kind differ."""
-    return name if len(name) <= width else "…" + name[len(name) - width + 1 :]
+    """A name that fits: beginning and end stay, where names of one kind agree and differ.
+
+    Example:
+        >>> _cut("month = September", 11)
+        'month…ember'
+    """
+    if len(name) <= width:
+        return name
+    end = (width - 1) // 2
+    return f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
 
 
 def sentences(parts: Sequence[str]) -> str:
