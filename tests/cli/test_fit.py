@@ -150,6 +150,8 @@ def test_where_the_audit_refuses_no_bias_is_shown(made, tmp_path):
     text = read_page(write_page(shown, tmp_path / "report.html"))
     assert "cannot tell how far off it is" in text
     assert "A warning." in text
+    assert shown.effects.finite
+    assert not dataclasses.replace(refused, sd=unknown).finite
     assert "uncorrected" not in text
 
 

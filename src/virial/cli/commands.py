@@ -61,6 +61,8 @@ def _carry_out(job: Job, name: str, arguments: argparse.Namespace, terminal: Ter
     terminal.opening(job)
     found = fit(job, arguments.rmse, arguments.seed, terminal.busy, terminal.plan, progress=True)
     terminal.answer(found)
-    files = [forest(found, out / "forest.png"), write_page(found, out / "report.html"), out / name]
-    found.run.save(files[-1])
+    found.run.save(out / name)
+    files = [out / name]
+    if found.effects.finite:
+        files = [forest(found, out / "forest.png"), write_page(found, out / "report.html"), *files]
     terminal.closing(found, files)

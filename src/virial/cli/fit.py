@@ -46,6 +46,12 @@ class Effects:
         """How far Laplace is from the answer: means in sds, standard deviations relative."""
         return (self.laplace_mean - self.mean) / self.sd, self.laplace_sd / self.sd - 1
 
+    @property
+    def finite(self) -> bool:
+        """Whether there is anything to draw: a run that diverged leaves no numbers."""
+        numbers = (self.mean, self.sd, self.mean_error, self.sd_error)
+        return bool(all(np.isfinite(part).all() for part in numbers))
+
     def strongest(self, most: int) -> list[int]:
         """The largest effects that are two standard deviations from zero; no intercept, no noise.
 
