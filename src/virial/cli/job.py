@@ -56,11 +56,12 @@ def table_job(
     Raises:
         BadTable: the file or a column cannot be used.
     """
+    prior = "Prior N(0, 1)" if prior_scale == 1 else f"Prior N(0, {prior_scale:g}²)"
     found = regression(read(path, categorical), target, family, predictors, leave_out, prior_scale)
     return Job(
         f"{target}, explained by {family} regression on {path.name}",
         found.posterior,
         found.design.coefficients,
         found.unit,
-        (*found.notes, f"{found.target.meaning} Prior N(0, {prior_scale:g}²)."),
+        (*found.notes, f"{found.target.meaning} {prior}."),
     )
