@@ -45,6 +45,15 @@ def test_averages_of_functions_are_corrected(audit):
     assert (error < 0.02 * exact).all()
 
 
+def test_quantiles_are_those_of_the_posterior(audit):
+    p = np.array([0.05, 0.5, 0.95])
+    exact = MEAN + np.array([-1.64485, 0.0, 1.64485])[:, None] * SD
+    found, error = audit.corrected.quantile(p), audit.corrected.quantile_error(p)
+    assert (np.abs(found - exact) < 4.5 * error).all()
+    # The chain's own would be 30 % of 1.64 sds too far out.
+    assert (error < 0.06 * SD).all()
+
+
 def test_reads_well(audit):
     assert audit.settled
     assert max(len(line) for line in repr(audit).splitlines()) <= 80

@@ -207,6 +207,8 @@ class Audit:
                 f"{run.settings.sampler} evaluates gradients between its positions, so weights for "
                 "its draws are unknown; BAOAB evaluates them at its positions"
             )
+        if run.settings.decreasing:
+            raise ValueError("draws of decreasing steps do not carry the weights of averages")
         draws = run.kept[:, run.kept.shape[1] - int(0.7 * run.kept.shape[1]) :].astype(np.float64)
         flat = draws.reshape(-1, draws.shape[2])
         weights = (instruments(frame, flat) @ found.weights).reshape(draws.shape[:2])
