@@ -64,10 +64,11 @@ def report(label: str) -> str:
     known = [run for run in runs if run["code"] in ("met", "missed")]
     inside, total = covered(known)
     refused = len(runs) - len(claimed)
-    held, held_strictly = (
-        f"{refused + len(x)} of {len(runs)} ({100 * (refused + len(x)) / max(len(runs), 1):.1f} %)"
+    did, strictly = (
+        f"{len(x)} of {len(claimed)} ({100 * len(x) / max(len(claimed), 1):.1f} %)"
         for x in (good, strict)
     )
+    either = 100 * (refused + len(good)) / max(len(runs), 1)
     lines = [
         "# A contract over targets",
         "",
@@ -82,8 +83,9 @@ def report(label: str) -> str:
         "importance sampling with Sobol points in float64, their own error at most "
         "a tenth of the target (`benchmarks/contract/truth.py`).",
         "",
-        f"Met or refused: **{held}**, strictly {held_strictly}; "
-        f"refused: {refused}. The interval reported for what is left of the bias "
+        f"Met or refused: **{either:.1f} %** of {len(runs)} runs. {refused} were refused; of those "
+        f"that said they had met it {did} had, strictly {strictly}. "
+        "The interval reported for what is left of the bias "
         f"(twice `left` of the summary) covers the true error of {inside} of {total} numbers "
         f"({100 * inside / max(total, 1):.1f} %).",
         "",

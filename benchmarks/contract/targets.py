@@ -1,4 +1,4 @@
-"""The posteriors of the contract: regressions of four families, 40 to a million rows.
+"""The posteriors of the contract: regressions of four families, 30 to a million rows.
 
 Each is a table of rows in float32, as the library sees it, with a family whose log-likelihood has
 derivatives in closed form: the references (`truth.py`) use these in float64 and share no code with
@@ -79,6 +79,19 @@ def poisson(N: int, d: int, seed: int, level: float, size: float, heavy: bool = 
     return X, rng.poisson(np.exp(np.clip(X @ theta, -20, 8))).astype(float), np.full(d, 2.0)
 
 
+def zeros(N: int) -> tuple:
+    """Nothing was ever counted: the intercept knows no lower bound but its prior."""
+    rng = np.random.default_rng(N)
+    return _design(rng, N, 2, 0.0), np.zeros(N), np.array([3.0, 1.0])
+
+
+def separable(N: int, d: int, seed: int) -> tuple:
+    """A plane parts the labels: only the prior, of scale 3, holds the coefficients."""
+    rng = np.random.default_rng(seed)
+    X = _design(rng, N, d, 0.0)
+    return X, (X @ rng.standard_normal(d) > 0).astype(float), np.full(d, 3.0)
+
+
 def robust(N: int, d: int, seed: int, outliers: float = 0.0) -> tuple:
     """Student-t noise, and a share of responses that are far off."""
     rng = np.random.default_rng(seed)
@@ -115,6 +128,9 @@ CATALOGUE: list[tuple[str, str, str, Callable[[], tuple]]] = [
     ("poisson-1e4", "Poisson", "10 coefficients", lambda: poisson(10_000, 10, 12, 1.0, 0.2)),
     ("poisson-heavy", "Poisson", "heavy covariates",
      lambda: poisson(100_000, 5, 13, 0.0, 0.2, True)),
+    ("poisson-zeros", "Poisson", "no count but 0, one long tail", lambda: zeros(30)),
+    ("logistic-separable", "logistic", "separable, held by its prior",
+     lambda: separable(30, 3, 17)),
     ("robust-200", "robust", "few rows", lambda: robust(200, 3, 14)),
     ("robust-1e4", "robust", "5 % outliers", lambda: robust(10_000, 8, 15, 0.05)),
     ("robust-1e5", "robust", "many rows", lambda: robust(100_000, 4, 16)),

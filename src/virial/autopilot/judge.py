@@ -57,10 +57,10 @@ def judge(audit: Audit, rmse: float, target: tuple[str, ...], repair: bool) -> J
         return Judgement("met", f"at worst {said}.", repair, found["mean"], found["sd"], 1.0)
     with np.errstate(divide="ignore"):
         length = max(float((error[p] / _left(bias[p], rmse)).max()) for p in target)
+    # A doubt may be the noise of the other way; the run's own bias is none.
+    factor = _PERHAPS if repair and math.isinf(length) else _MARGIN * length**2
     reason = f"{said}, wanted is {_shown(part, rmse)}."
-    return Judgement(
-        "missed", reason, repair, found["mean"], found["sd"], _MARGIN * length**2
-    )  # fmt: skip
+    return Judgement("missed", reason, repair, found["mean"], found["sd"], factor)
 
 
 def _length_may_help(audit: Audit, rmse: float) -> bool:
