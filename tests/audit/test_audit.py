@@ -54,6 +54,13 @@ def test_quantiles_are_those_of_the_posterior(audit):
     assert (error < 0.06 * SD).all()
 
 
+def test_a_file_keeps_all_that_an_audit_reads(audit, tmp_path):
+    audit.run.save(tmp_path / "run.virial")
+    again = vr.audit(vr.load(tmp_path / "run.virial"))
+    assert repr(again) == repr(audit)
+    np.testing.assert_array_equal(again.corrected.quantile(0.9), audit.corrected.quantile(0.9))
+
+
 def test_reads_well(audit):
     assert audit.settled
     assert max(len(line) for line in repr(audit).splitlines()) <= 80
