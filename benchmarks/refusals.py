@@ -105,7 +105,9 @@ def row(one: Outcome) -> str:
     case = one.target
     verdict = "refused" if one.refused else "accepted"
     rightly = "" if one.refused == one.wrong else "false alarm" if one.refused else "**missed**"
-    raw, found = (f"{m:.3f} sd, {100 * v:.1f} %" for m, v in (one.raw, one.found))
+    raw, found = (
+        "none" if np.isnan(m) else f"{m:.3f} sd, {100 * v:.1f} %" for m, v in (one.raw, one.found)
+    )
     how = f"{case.sampler}, {case.h:g}"
     return f"| {case.name} | {how} | {raw} | {found} | {verdict} | {rightly} |"
 
