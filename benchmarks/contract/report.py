@@ -101,6 +101,10 @@ def report(label: str) -> str:
     bad = [f"- {name}, seed {run['seed']}: {typical(run):.3f} (worst {worst(run):.3f})"
            for name, (found, _) in every.items() for run in found["runs"]
            if run["code"] == "met" and typical(run) > RMSE]  # fmt: skip
+    for name, (found, _) in every.items():
+        some = covered([run for run in found["runs"] if run["code"] in ("met", "missed")])
+        if some[0] < 0.9 * some[1]:
+            bad.append(f"- {name}: the interval covers {some[0]} of {some[1]} numbers only")
     lines += ["", "## Where it does not hold", "", *(bad or ["Nowhere in these runs."])]
     return "\n".join(lines) + "\n"
 

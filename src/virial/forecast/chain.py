@@ -64,17 +64,20 @@ class ChainNumbers:
         return np.sqrt(chain) / self.posterior_sd
 
     @cached_property
-    def instability(self) -> float:
-        """The step over the longest stable one, at the steepest point some sds from the centre."""
+    def instability(self) -> tuple[float, float]:
+        """The step over the longest stable one: on average, and at the steepest point far out."""
         unit, _ = sigma_points(self.white.num_dimensions)
         unit = _EDGE * unit / np.linalg.norm(unit, axis=1, keepdims=True)
         points = self.law.mean + unit @ np.linalg.cholesky(self.law.covariance).T
         curvature = self.Q.T @ self.white.derivatives(points)[1] @ self.Q
-        steepest = (
-            np.linalg.eigvalsh(curvature)[:, -1].max() if np.isfinite(curvature).all() else np.inf
+        if not np.isfinite(curvature).all():
+            return 0.0, np.inf
+        h = self.scheme.h**2 if self.scheme.kinetic else self.scheme.h
+        inside, outside = (
+            h / 4 * np.linalg.eigvalsh(C)[..., -1].max()
+            for C in (self.Q.T @ self.law.curvature @ self.Q, curvature)
         )
-        h = self.scheme.h
-        return float((h**2 if self.scheme.kinetic else h) * steepest / 4)
+        return float(inside), float(outside)
 
     def errors(self, course: Course, starts: Float[np.ndarray, "s d"] | None) -> RunErrors:
         """Errors of a run, from starts given in whitened coordinates."""

@@ -10,8 +10,9 @@ from virial.forecast.chain import ChainNumbers
 # Found on the grid of benchmarks/prediction.py: beyond these predictions miss by a quarter.
 _MOST_BEND = 0.5
 _MOST_UNEVENNESS = 1.5
-# Of the longest stable step, where only chains wider than their posterior by this get so far out.
-_MOST_INSTABILITY, _WIDE = 1 / 3, 1.25
+# Of the longest stable step, and beside its average: slopes that get so steep so far out. Only
+# chains wider than their posterior by this get there.
+_MOST_INSTABILITY, _STEEPENING, _WIDE = 1 / 3, 1.5, 1.25
 # Sds from the mode up to which a start is taken for near.
 _FAR = 6.0
 
@@ -40,10 +41,10 @@ def doubts(chain: ChainNumbers, starts: Float[np.ndarray, "s d"] | None) -> tupl
             "It cannot know: the gradient's noise varies by a factor of "
             f"{1 + law.unevenness:.1f} over the chain's width; take a larger batch."
         )
-    elif chain.widening.max() > _WIDE and chain.instability > _MOST_INSTABILITY:
+    elif chain.widening.max() > _WIDE and _may_diverge(*chain.instability):
         found.append(
             "It cannot know: the chain is so wide that it meets slopes for which its step is too "
-            f"long ({_share(chain.instability)} of the longest stable one), so it may diverge; "
+            f"long ({_share(chain.instability[1])} of the longest stable one), so it may diverge; "
             "take a smaller step or a larger batch."
         )
     if starts is not None and law.settled:
@@ -55,6 +56,10 @@ def doubts(chain: ChainNumbers, starts: Float[np.ndarray, "s d"] | None) -> tupl
                 "is predicted as if the posterior were Gaussian that far out; start at the mode."
             )
     return tuple(found)
+
+
+def _may_diverge(inside: float, outside: float) -> bool:
+    return outside > max(_MOST_INSTABILITY, _STEEPENING * inside)
 
 
 def _share(bend: float) -> str:
