@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from virial.plan.rays import RADII, growth_along
+from virial.plan.rays import RADII, beyond_rays, growth_along
 
 U = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0], [-0.6, -0.8]])
 
@@ -55,3 +55,35 @@ def test_one_weak_direction_decides():
     slopes = along(lambda r: r)
     slopes[2] = -U[2] * (5 / RADII)[:, None]
     assert growth_along(U, slopes, reach=8.0).tails == "heavy"
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "prior", "holds"),
+    [
+        (lambda r: 800 * np.tanh(r), lambda r: 2e-5 * r, True),  # many rows, normal prior
+        (lambda r: 800 * np.tanh(r), lambda r: 0 * r, False),  # flat prior
+        (lambda r: 800 * np.tanh(r), lambda r: np.tanh(r), False),  # Laplace's prior
+        (lambda r: 5e7 * r / (1 + r**2), lambda r: 1e-4 * r, False),  # fades faster than that grows
+        (lambda r: 800 * np.tanh(r) - 1.5e-5 * r, lambda r: 2e-5 * r, False),  # takes most back
+        (lambda r: -800 * np.tanh(r), lambda r: 2e-5 * r, False),  # pushes outwards all the way
+    ],
+)
+def test_a_prior_decides_beyond_the_rays(likelihood, prior, holds):
+    def radial(r):
+        return likelihood(r) + prior(r)
+
+    seen = growth_along(U, along(radial), reach=8.0)
+    assert not seen.holds
+    found = beyond_rays(seen, U, along(radial), along(prior))
+    assert found.holds is holds
+    assert (found == seen) is not holds
+    if holds:
+        assert found.tails == "gaussian"
+        far = np.concatenate([RADII, RADII[-1] * 2.0 ** np.arange(1, 30)])
+        assert np.all(far * radial(far) >= found.alpha * far**2 - found.beta)
+
+
+def test_what_holds_on_the_rays_stays_as_it_is():
+    slopes = along(lambda r: r)
+    seen = growth_along(U, slopes, reach=8.0)
+    assert beyond_rays(seen, U, slopes, slopes / 2) == seen

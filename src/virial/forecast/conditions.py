@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from virial.forecast.table import sentences
 from virial.forecast.whitened import Whitened
-from virial.plan.rays import RADII, Growth, growth_along
+from virial.plan.rays import RADII, Growth, beyond_rays, growth_along
 from virial.posterior import Posterior
 
 # Row gradients times coordinates that the rays may cost, and how many there are at least.
@@ -138,8 +138,9 @@ def conditions_of(white: Whitened) -> Conditions:
     u = directions(white, int(np.clip(affordable, _LEAST_RAYS, _MOST_RAYS)))
     points = (u[:, None] * RADII[:, None]).reshape(-1, d)
     reach = 6.0 + np.sqrt(d)
-    whole = growth_along(u, white.slopes(points).reshape(len(u), len(RADII), d), reach)
-    prior, rows = _single_terms(white, u, points, reach)
+    slopes = white.slopes(points).reshape(len(u), len(RADII), d)
+    prior, rows, of_prior = _single_terms(white, u, points, reach)
+    whole = beyond_rays(growth_along(u, slopes, reach), u, slopes, of_prior)
     return Conditions(
         dissipative=whole.holds,
         alpha=whole.alpha,
@@ -176,12 +177,13 @@ def directions(white: Whitened, most: int) -> Float[np.ndarray, "k d"]:
 
 def _single_terms(
     white: Whitened, u: np.ndarray, points: np.ndarray, reach: float
-) -> tuple[Growth, list[Growth]]:
+) -> tuple[Growth, list[Growth], np.ndarray]:
     N, d, shape = white.posterior.num_rows, white.num_dimensions, (len(u), len(RADII))
     rows = np.unique(np.linspace(0, N - 1, min(N, _ROWS)).astype(int))
     prior, single = white.terms(points, jnp.asarray(rows))  # pyright: ignore[reportArgumentType]
-    of_rows = single.reshape(*shape, len(rows), d)
+    of_prior, of_rows = prior.reshape(*shape, d), single.reshape(*shape, len(rows), d)
     return (
-        growth_along(u, prior.reshape(*shape, d), reach),
+        growth_along(u, of_prior, reach),
         [growth_along(u, of_rows[:, :, i], reach) for i in range(len(rows))],
+        of_prior,
     )

@@ -7,12 +7,12 @@ A gradient that is globally Lipschitz lets it grow at most like r.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["RADII", "Growth", "growth_along"]
+__all__ = ["RADII", "Growth", "beyond_rays", "growth_along"]
 
 #: Distances in posterior widths. With a thousand rows heavy tails begin a hundred widths out.
 RADII = np.array([0.5, 1, 2, 3, 4, 6, 8, 16, 64, 256, 1024, 4096, 16384, 65536])
@@ -96,6 +96,47 @@ def growth_along(
         steepest_near=float(quotient[:, near].max()),
         overflow=float(np.where(finite.all(axis=0), np.inf, RADII).min()),
     )
+
+
+def beyond_rays(
+    whole: Growth,
+    directions: Float[np.ndarray, "k d"],
+    slopes: Float[np.ndarray, "k r d"],
+    prior: Float[np.ndarray, "k r d"],
+) -> Growth:
+    """`whole`, where a prior that pulls like r decides further out than rays go.
+
+    With many rows that is far: the pull of a logistic likelihood, constant out there, is N times
+    a term's. If at the last radius R the whole pulls by a R or more, a half of the prior's own
+    rate, and the likelihood takes back no more than a per width, then ρ(r) ≥ a r for all r ≥ R as
+    long as that goes on.
+
+    Args:
+        whole: the growth of `slopes`.
+        directions: u.
+        slopes: g(r u).
+        prior: the part of the log prior in them.
+
+    Example:
+        >>> u = np.array([[1.0], [-1.0]])
+        >>> z = u[:, None] * RADII[:, None]
+        >>> slopes = -1e-7 * z - 10 * np.tanh(z)
+        >>> seen = growth_along(u, slopes, reach=6.0)
+        >>> seen.tails, beyond_rays(seen, u, slopes, -1e-7 * z).tails
+        ('exponential', 'gaussian')
+    """
+    if whole.holds or not (np.isfinite(slopes).all() and np.isfinite(prior).all()):
+        return whole
+    pull, own = (-np.einsum("kd,krd->kr", directions, part) for part in (slopes, prior))
+    R, gap = RADII[-1], RADII[-1] - RADII[-2]
+    rate = (own[:, -1] - own[:, -2]) / gap
+    taken = -((pull - own)[:, -1] - (pull - own)[:, -2]) / gap
+    a = rate / 2
+    if not ((a > 0) & (taken <= a) & (pull[:, -1] >= a * R)).all():
+        return whole
+    alpha = float(min(a.min(), 1.0))
+    beta = float(max((alpha * RADII**2 - RADII * pull).max(), 0.0))
+    return replace(whole, tails="gaussian", alpha=alpha, beta=beta)
 
 
 _ORDER = ["none", "heavy", "exponential", "gaussian", "light"]
