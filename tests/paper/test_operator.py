@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from virial.paper import example
 from virial.paper.operator import LineChain
 from virial.theory import GaussianToy
 
@@ -41,3 +42,13 @@ def test_stationary_mean_is_that_of_theory() -> None:
 def test_a_grid_too_coarse_is_refused() -> None:
     with pytest.raises(ValueError, match="resolve"):
         _chain(1, 1e-4, points=50).matrix()
+
+
+@pytest.mark.parametrize("h", [0.004, 0.05, 0.5])
+def test_the_example_lies_on_its_grid(h: float) -> None:
+    found, wider = (example.chain(h, wider=w).stationary_mean(np.square) for w in (1.0, 1.2))
+    assert found == pytest.approx(wider, rel=1e-7)
+    # The drift is half the slope of the density that SGLD aims at.
+    x = np.linspace(-2, 3, 5)
+    slope = (example.log_density(x + 1e-5) - example.log_density(x - 1e-5)) / 2e-5
+    np.testing.assert_allclose(example.drift(x), slope / 2, atol=1e-8)

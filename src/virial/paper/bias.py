@@ -50,7 +50,7 @@ def numbers(fast: bool = False) -> Table:
         for step in r
     ]  # fmt: skip
     centred = GaussianToy(toy.x - toy.x.mean())
-    num_steps = 4_000 if fast else 60_000
+    num_steps = 4_000 if fast else 25_000
     # Euler reads all rows whatever n is: one run serves both panels.
     for scheme, n in (
         ("euler", NUM_ROWS),

@@ -2,8 +2,7 @@ r"""Section 5's theorem on a posterior that is not Gaussian: bias and MSE of fin
 
     |bias| ≤ C (h + 1/(Kh)),   MSE ≤ C (h² + 1/(Kh)),   best h ∝ K^{−1/3}, best MSE ∝ K^{−2/3}
 
-Logistic regression with one coefficient, x_i = 1: sixteen labels, twelve of them 1, prior N(0, 1),
-SGLD on one row. The bias and MSE of the average of θ² are exact, from the transition operator; with
+SGLD on one row of `example`, φ(θ) = θ². Bias and MSE are exact, from the transition operator; with
 decreasing steps, and with random-walk Metropolis, they are measured on chains.
 """
 
@@ -12,20 +11,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import expit
 
 import virial as vr
+from virial.paper import example
 from virial.paper.claim import Claim
 from virial.paper.experiment import Experiment
-from virial.paper.operator import LineChain
 from virial.paper.scores import mse_score
 from virial.paper.table import Table
 from virial.picture import COLOURS, INK, PALE, SERIES, label_ends, note, panels
 from virial.theory import bias_coefficient
 
-NUM_ROWS, NUM_ONES = 16, 12
-_GRID = np.linspace(-3.5, 6.0, 210)
 _START = 0.0
 _SIMULATED_H = (0.05, 0.2)
 _SEED = 5
@@ -37,58 +32,22 @@ _DRAWN = 2**6
 _LENGTHS = (2**8, 2**12, 2**16)
 
 
-def log_density(theta: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
-    """log π up to a constant."""
-    against = NUM_ROWS - NUM_ONES
-    return -(theta**2) / 2 - NUM_ONES * np.logaddexp(0, -theta) - against * np.logaddexp(0, theta)
-
-
-def _drifts() -> tuple[list[Any], list[float]]:
-    """f̂ on a row with label 1 and on one with label −1, and how often each is drawn."""
-
-    def up(theta: np.ndarray) -> np.ndarray:
-        return (-theta + NUM_ROWS * expit(-theta)) / 2
-
-    def down(theta: np.ndarray) -> np.ndarray:
-        return (-theta - NUM_ROWS * expit(theta)) / 2
-
-    share = NUM_ONES / NUM_ROWS
-    return [up, down], [share, 1 - share]
-
-
-def row_noise(theta: np.ndarray) -> np.ndarray:
-    """V(θ) = Var f̂ for one row: the two drifts differ by N/2."""
-    share = NUM_ONES / NUM_ROWS
-    return share * (1 - share) * np.full_like(theta, NUM_ROWS / 2) ** 2
-
-
-def drift(theta: np.ndarray) -> np.ndarray:
-    """f = ½ (log π)'."""
-    (up, down), (p, q) = _drifts()
-    return p * up(theta) + q * down(theta)
-
-
-def _truth() -> float:
-    density = np.exp(log_density(_GRID) - log_density(_GRID).max())
-    return float(density @ _GRID**2 / density.sum())
-
-
 def numbers(fast: bool = False) -> Table:
     """Asymptotic biases, finite-time errors, the best step for each K, and chains."""
     sizes = np.geomspace(0.004, 0.5, 10 if fast else 22)
-    truth, (drifts, weights) = _truth(), _drifts()
+    truth = example.second_moment()
     rows: list[dict[str, Any]] = []
     for h in sizes:
-        for scheme, kinds in (("sgld", (drifts, weights)), ("euler", ([drift], [1.0]))):
-            limit = LineChain(_GRID, *kinds, float(h)).stationary_mean(np.square) - truth
+        for scheme in ("sgld", "euler"):
+            limit = example.chain(float(h), scheme).stationary_mean(np.square) - truth
             rows.append({"kind": "asymptotic", "scheme": scheme, "h": float(h), "bias": limit})
-        chain = LineChain(_GRID, drifts, weights, float(h))
+        chain = example.chain(float(h))
         rows += [
             {"kind": "finite", "h": float(h), "steps": e.num_steps, "bias": e.bias, "mse": e.mse}
             for e in chain.errors(np.square, truth, _START, 17 if fast else 20)
         ]
     slopes = {
-        scheme: -bias_coefficient(log_density, np.square, row_noise, scheme=scheme)
+        scheme: -bias_coefficient(example.log_density, np.square, example.row_noise, scheme=scheme)
         for scheme in ("sgld", "euler")
     }
     rows += [{"kind": "theory", "scheme": s, "slope": slope} for s, slope in slopes.items()]
@@ -112,9 +71,7 @@ def _best(errors: Table, K: int) -> dict[str, Any]:
 
 def _chains(truth: float, fast: bool) -> list[dict[str, Any]]:
     """Fixed steps against the exact MSE; decreasing steps and Metropolis as they come out."""
-    y = np.where(np.arange(NUM_ROWS) < NUM_ONES, 1.0, -1.0)
-    posterior = vr.logistic_regression(np.ones((NUM_ROWS, 1)), y)
-    batch = vr.Minibatch(1)
+    posterior, batch = example.posterior(), vr.Minibatch(1)
     # One step is as good as two for showing that theory and chains agree, and half the price.
     fixed = {f"h = {h:g}": (vr.SGLD(h, batch), h) for h in _SIMULATED_H[: 1 if fast else 2]}
     samplers: dict[str, tuple[Any, float | None]] = {
@@ -145,7 +102,7 @@ def _row(name: str, h: float | None, K: int, e: np.ndarray, truth: float) -> dic
         "standard_error": square.std(ddof=1) / np.sqrt(len(e)),
     }  # fmt: skip
     if h is not None:
-        chain = LineChain(_GRID, *_drifts(), h)
+        chain = example.chain(h)
         exact = list(chain.errors(np.square, truth, _START, round(np.log2(K))))[-1]
         row["z"] = mse_score(e, exact.bias, exact.mse)
     return row
@@ -246,12 +203,12 @@ def _slope(table: Table, scheme: str) -> float:
 def caption(table: Table) -> str:
     """The example, and what is exact."""
     return (
-        f"Logistic regression with one coefficient, {NUM_ROWS} rows ({NUM_ONES} labels 1), prior "
-        "N(0, 1), SGLD on one row, φ(θ) = θ², start at 0. Exact by the transition operator: "
-        "asymptotic biases with the lines λ₁h that theory gives for them, MSE of the average over "
-        "K steps (triangles: the best step; points: chains with two standard errors), the best "
-        "step and its MSE with lines of the theorem's slopes. Decreasing steps and random-walk "
-        "Metropolis are measured on chains."
+        f"Logistic regression with one coefficient, {example.NUM_ROWS} rows ({example.NUM_ONES} "
+        "labels 1), prior N(0, 1), SGLD on one row, φ(θ) = θ², start at 0. Exact by the transition "
+        "operator: asymptotic biases with the lines λ₁h that theory gives for them, MSE of the "
+        "average over K steps (triangles: the best step; points: chains with two standard "
+        "errors), the best step and its MSE with lines of the theorem's slopes. Decreasing steps "
+        "and random-walk Metropolis are measured on chains."
     )
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from virial.paper import theorem
+from virial.paper import example
 from virial.paper.claim import Claim
 from virial.paper.statements.rows import ROWS, SMALL, estimates
 
@@ -21,7 +21,7 @@ def _dissipative() -> Claim:
     """β(α) needed by one row's likelihood, log σ(θ), and by the whole posterior."""
     alpha, far = 0.1, np.array([1e2, 1e3])
     row = far * np.exp(-np.logaddexp(0, far)) + alpha * far**2
-    whole = 2 * far * theorem.drift(far) + alpha * far**2
+    whole = 2 * far * example.drift(far) + alpha * far**2
     return Claim(
         "Appendix A", "Every likelihood term satisfies ⟨θ, ∇log π(X_i|θ)⟩ ≤ −α|θ|² + β.",
         f"a logistic row with α = {alpha} needs β ≥ {row[0]:.0e} at θ = 100 and {row[1]:.0e} at "

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from virial.paper import theorem
+from virial.paper import example
 from virial.paper.claim import Claim
 from virial.paper.data import quantile_toy
 from virial.paper.operator import LineChain
@@ -124,7 +124,7 @@ def _size() -> list[Claim]:
 
 def _modified() -> list[Claim]:
     def coefficient(scheme: str) -> float:
-        return bias_coefficient(theorem.log_density, np.square, theorem.row_noise, scheme=scheme)
+        return bias_coefficient(example.log_density, np.square, example.row_noise, scheme=scheme)
 
     euler, msgld = coefficient("euler"), coefficient("msgld")
     toy, h = quantile_toy(100), 1e-6 / quantile_toy(100).A
@@ -176,9 +176,9 @@ def _remark() -> Claim:
 def _generator() -> Claim:
     """E_π 𝓛ψ must vanish; ψ = θ³ on the logistic posterior."""
     x = np.linspace(-4, 6.5, 4001)
-    density = np.exp(theorem.log_density(x))
+    density = np.exp(example.log_density(x))
     density /= density.sum()
-    f = theorem.drift(x)
+    f = example.drift(x)
     first, second = 3 * x**2, 6 * x
     printed, right = (density @ (first * part + second / 2) for part in (np.gradient(f, x), f))
     return Claim(
@@ -191,7 +191,7 @@ def _generator() -> Claim:
 def _derivative() -> Claim:
     """φ = 𝓛ψ + φ̄ for ψ = θ³: is 𝓛∂ψ = ∂φ − ½∂ψ ∂f?"""
     x = np.linspace(0.2, 0.8, 6001)
-    f = theorem.drift(x)
+    f = example.drift(x)
     slope, middle = np.gradient(f, x), x.size // 2
     phi = f * 3 * x**2 + 3 * x
     left = f * 6 * x + 3
