@@ -1,6 +1,7 @@
 """Claims that formulas decide: the verdicts are those that the errata prove."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,3 +61,12 @@ def test_batches_are_all_of_them() -> None:
     assert len(batches(3)) == math.comb(SMALL.num_rows, 3)
     assert len(batches(2, replace=True)) == SMALL.num_rows**2
     assert np.isclose(estimates(2).mean(), SMALL.A * SMALL.posterior_mean)
+
+
+def test_the_page_of_claims_is_up_to_date(claims: list[Claim]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    verdicts = {row[1]: row[-1] for row in rows}
+    for claim in claims:
+        says = claim.says.replace("|", "\\|")
+        assert verdicts[says] == f"**{claim.verdict.value}** |", claim.says

@@ -50,7 +50,7 @@ def run(names: list[str], out: Path, fast: bool) -> int:
         for outcome in reproduce.reproduce(parts, out, fast, tell):
             outcomes.append(outcome)
             bar.console.print(_line(outcome), markup=False, soft_wrap=True)
-    claims = [claim for outcome in outcomes for claim in outcome.claims]
+    claims = report.in_order([claim for outcome in outcomes for claim in outcome.claims])
     console.print()
     report.show(claims, console)
     report.write_markdown(claims, out / "claims.md")

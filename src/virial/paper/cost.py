@@ -135,7 +135,7 @@ def claims(table: Table) -> list[Claim]:
             abs(halving) > 4 * _AS_GOOD, "of n/r, not of n", abs(halving) < 4 * _AS_GOOD,
         ),
         Claim(
-            "Section 6", "mSGLD seems to maintain a constant speed-up over Euler.",
+            "Figure 3", "mSGLD seems to maintain a constant speed-up over Euler.",
             f"{msgld['gain'].min():.1f} … {msgld['gain'].max():.1f} times cheaper over the figure, "
             f"{msgld['gain'][-1]:.1f} {ends[1]}",
             spread < 1.2,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from string import Template
 
 from virial.paper.claim import Claim, Verdict
-from virial.paper.report import note, tally
+from virial.paper.report import in_order, note, tally
 from virial.paper.reproduce import Outcome
 
 _MARKS = {Verdict.HOLDS: "yes", Verdict.CONDITION: "partly", Verdict.FAILS: "no"}
@@ -18,7 +19,7 @@ _MARKS = {Verdict.HOLDS: "yes", Verdict.CONDITION: "partly", Verdict.FAILS: "no"
 def write_page(outcomes: Sequence[Outcome], out: Path, fast: bool) -> Path:
     """Writes index.html into `out`."""
     template = Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
-    claims = [claim for outcome in outcomes for claim in outcome.claims]
+    claims = in_order([claim for outcome in outcomes for claim in outcome.claims])
     page = template.substitute(
         summary=_summary(outcomes, claims, fast),
         links=" ".join(_link(outcome) for outcome in outcomes if outcome.error is None),
@@ -70,7 +71,14 @@ def _told(outcome: Outcome) -> str:
 
 
 def _label(name: str) -> str:
-    return f"Figure {name[3:]}" if name.startswith("fig") else name.capitalize()
+    """A part's name for readers.
+
+    Example:
+        >>> _label("fig3"), _label("section5"), _label("claims")
+        ('Figure 3', 'Section 5', 'Claims')
+    """
+    word, number = re.fullmatch(r"(\D+)(\d*)", name).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    return f"{'figure' if word == 'fig' else word} {number}".strip().capitalize()
 
 
 def _failure(outcome: Outcome) -> str:
@@ -83,10 +91,22 @@ def _failure(outcome: Outcome) -> str:
 def _row(claim: Claim) -> str:
     mark = _MARKS[claim.verdict]
     return (
-        f'<tr><td class="where">{escape(claim.where)}</td><td>{escape(claim.says)}</td>'
-        f'<td class="found">{escape(note(claim))}</td>'
+        f'<tr><td class="where">{escape(claim.where)}</td><td>{_formula(claim.says)}</td>'
+        f'<td class="found">{_formula(note(claim))}</td>'
         f'<td><span class="{mark}">{claim.verdict.value}</span></td></tr>'
     )
+
+
+def _formula(text: str) -> str:
+    """Escapes a text; ^ and _ become superscripts and subscripts, hyphens before digits minus.
+
+    Example:
+        >>> _formula("K^(−1/3), N^-0.2, h_k < -1")
+        'K<sup>−1/3</sup>, N<sup>−0.2</sup>, h<sub>k</sub> &lt; −1'
+    """
+    text = re.sub(r"(?<![\w²])-(?=\d)", "−", escape(text))
+    text = re.sub(r"\^\(([^)]*)\)|\^(−?[\w.]*\w)", lambda m: f"<sup>{m[1] or m[2]}</sup>", text)
+    return re.sub(r"_([\w∞])", r"<sub>\1</sub>", text)
 
 
 def _embedded(path: Path) -> str:

@@ -12,12 +12,38 @@ from rich.text import Text
 
 from virial.paper.claim import Claim, Verdict
 
+# Where in the text stands what has no section number of its own.
+_PLACES = {
+    "Introduction": "Section 1",
+    "Figure 1": "Section 2.1 ",
+    "Figure 2": "Section 2.2 ",
+    "Remark 4.2": "Section 4.2 ",
+    "Figure 3": "Section 6.1 ",
+    "Figure 4": "Section 6.1  ",
+    "Figure 5": "Section 6.2 ",
+    "Figure 6": "Section 6.3 ",
+    "Figure 7": "Section 7 ",
+    "Conclusion": "Section 8",
+    "Appendix A": "Section 91",
+    "Appendix C": "Section 93",
+}
 _STYLES = {Verdict.HOLDS: "green", Verdict.CONDITION: "yellow", Verdict.FAILS: "red"}
 
 
 def count(claims: Sequence[Claim]) -> dict[Verdict, int]:
     """How many claims got each verdict."""
     return {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
+
+
+def in_order(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims in the order of the paper; what is of one place stays as it was.
+
+    Example:
+        >>> places = ["Conclusion", "Section 2.2", "Figure 1", "Introduction"]
+        >>> [claim.where for claim in in_order([Claim(p, "", "", True) for p in places])]
+        ['Introduction', 'Figure 1', 'Section 2.2', 'Conclusion']
+    """
+    return sorted(claims, key=lambda claim: _PLACES.get(claim.where, claim.where))
 
 
 def tally(claims: Sequence[Claim]) -> str:
