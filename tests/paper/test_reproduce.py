@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from virial.cli import main
 from virial.paper import reproduce
@@ -42,7 +43,7 @@ def test_a_failure_stays_alone(
     assert code == 1
     assert "FAILED: RuntimeError: no | luck" in err
     assert "RuntimeError" in (tmp_path / "fig2.error.txt").read_text(encoding="utf-8")
-    assert max(len(line) for line in out.splitlines() if "The page" not in line) <= 80
+    assert max(cell_len(line) for line in out.splitlines() if "The page" not in line) <= 80
     assert {"fig1.csv", "fig1.svg", "fig1.png", "claims.md"} <= {p.name for p in tmp_path.iterdir()}
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml") == 2

@@ -40,7 +40,7 @@ def numbers(fast: bool = False) -> Table:
         for scheme, n in curves
         for K in lengths
     ]  # fmt: skip
-    few = [("sgld", BATCH_SIZES[0]), ("msgld", BATCH_SIZES[-1]), ("euler", NUM_ROWS)]
+    few = [("sgld", BATCH_SIZES[0]), ("msgld", BATCH_SIZES[-1])]
     num_steps, num_chains = (2_000, 24) if fast else (10_000, 200)
     for scheme, n in few if fast else curves:
         rows += simulated(toy, scheme, n, R, num_steps, num_chains)
