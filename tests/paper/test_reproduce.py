@@ -38,7 +38,7 @@ def test_a_failure_stays_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    code = main.main(["reproduce", "fig1", "fig2", "claims", "--fast", "--out", str(tmp_path)])
+    code = main.main(["reproduce", "fig1", "fig2", "--fast", "--out", str(tmp_path)])
     out, err = capsys.readouterr()
     assert code == 1
     assert "FAILED: RuntimeError: no | luck" in err
