@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from virial.audit.solve import solve
-from virial.equations import Frame, MomentEquations, Pilot, instruments, virial_covariance
+from virial.equations import (
+    Frame,
+    MomentEquations,
+    Pilot,
+    Unsolvable,
+    instruments,
+    virial_covariance,
+)
 from virial.equations.cubic import (
     cubic_and_slope,
     cubic_tensor,
@@ -42,8 +49,14 @@ def test_the_virial_finds_a_covariance_that_does_not_commute_with_the_chain():
 
 
 def test_a_virial_that_points_nowhere_is_refused():
-    with pytest.raises(ValueError, match="not positive definite"):
+    with pytest.raises(Unsolvable, match="not positive definite"):
         virial_covariance(CHAIN, CHAIN @ A)
+    with pytest.raises(Unsolvable, match="not finite"):
+        virial_covariance(CHAIN, np.full_like(CHAIN, np.inf))
+    # A mistake in the shapes is no refusal: `audit` lets it through.
+    with pytest.raises(Exception, match=r"shape|dimension|square|size") as mistake:
+        virial_covariance(CHAIN, np.ones(7))
+    assert not isinstance(mistake.value, Unsolvable)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,13 @@ from virial.audit.repair import Estimate, by_stein, by_virial
 from virial.audit.stationary import unsettled
 from virial.audit.verdict import limiting, table_of, verdicts
 from virial.audit.virial import Meter, VirialCovariance, from_virial, meter, noise_ratio
-from virial.equations import MOST_COORDINATES, Frame, MomentEquations, instruments
+from virial.equations import (
+    MOST_COORDINATES,
+    Frame,
+    MomentEquations,
+    Unsolvable,
+    instruments,
+)
 from virial.forecast.table import sentences
 from virial.run.moments import EQUATIONS
 from virial.run.result import Run
@@ -255,7 +261,7 @@ def audit(run: Run) -> Audit:
             virial = from_virial(moments)
             noise = noise_ratio(totals.sums["gradient_second"].sum(axis=0) / moments.total, virial)
             estimate = _estimate(run, virial)
-        except (ValueError, np.linalg.LinAlgError) as reason:
+        except (Unsolvable, np.linalg.LinAlgError) as reason:
             refusals.append(str(reason) + ".")
     if run.status.ok:
         refusals += unsettled(groups, virial, names, run.settings.decreasing)

@@ -75,7 +75,7 @@ def by_stein(sums: Float[np.ndarray, "G p c"], frame: Frame, virial: VirialCovar
     Those are the virial, and the equations without skewness, where there is one.
 
     Raises:
-        ValueError: the equations are singular.
+        Unsolvable: the equations are singular.
     """
     d = len(virial.mean)
     found = _solved(sums, frame)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from virial.equations import Unsolvable
+
 
 class Solution(NamedTuple):
     """What the moment equations give.
@@ -32,7 +34,7 @@ def solve(sums: Float[np.ndarray, "g p c"]) -> Solution:
         sums: for each group Σ w (F̂, targets)ᵀ; the first p columns are F̂.
 
     Raises:
-        ValueError: the equations are singular.
+        Unsolvable: the equations are singular.
     """
     p = sums.shape[1]
     total = sums.sum(axis=0)
@@ -40,13 +42,13 @@ def solve(sums: Float[np.ndarray, "g p c"]) -> Solution:
     # A function that vanishes, for want of a skewness, takes no part.
     used = np.flatnonzero((rows > 0) & (columns > 0))
     if len(used) < p - 1:
-        raise ValueError("the moment equations are singular")
+        raise Unsolvable("the moment equations are singular")
     M, b = total[np.ix_(used, used)], total[used, p:]
     scale = np.outer(rows[used], columns[used])
     try:
         inverse = np.linalg.inv(M / scale) / scale.T
     except np.linalg.LinAlgError:
-        raise ValueError("the moment equations are singular") from None
+        raise Unsolvable("the moment equations are singular") from None
     a = inverse @ b
     v = np.zeros(p)
     v[used] = inverse[0]

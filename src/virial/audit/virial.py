@@ -73,7 +73,7 @@ def from_virial(moments: Grouped) -> VirialCovariance:
     """The Gaussian that a run's own gradients point to.
 
     Raises:
-        ValueError: the virial is not positive definite.
+        Unsolvable: the virial is not positive definite.
     """
     W = moments.total
     chain, cross = moments.second.sum(axis=0) / W, moments.cross.sum(axis=0) / W

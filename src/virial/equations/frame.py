@@ -39,6 +39,10 @@ class Frame(NamedTuple):
     cubic: Float[Any, "p d"]
 
 
+class Unsolvable(ValueError):
+    """The moments of a chain do not determine what is asked of them."""
+
+
 def virial_covariance(
     second: Float[np.ndarray, "d d"], cross: Float[np.ndarray, "d d"]
 ) -> Float[np.ndarray, "d d"]:
@@ -49,19 +53,21 @@ def virial_covariance(
         cross: E[(θ − m)(ĝ − ḡ)ᵀ].
 
     Raises:
-        ValueError: A is not positive definite: the moments are those of no posterior with a mode,
-            or too noisy to tell.
+        Unsolvable: A is not positive definite: the moments are those of no posterior with a mode,
+            or too noisy to tell; or they are not finite.
 
     Example:
         >>> virial_covariance(np.array([[3.0]]), np.array([[-1.5]]))  # twice too wide
         array([[2.]])
     """
+    if not (np.isfinite(second).all() and np.isfinite(cross).all()):
+        raise Unsolvable("the moments are not finite")
     A = scipy.linalg.solve_continuous_lyapunov(second, -(cross + cross.T))
     A = (A + A.T) / 2
     try:
         R = np.linalg.inv(np.linalg.cholesky(A))
     except np.linalg.LinAlgError:
-        raise ValueError(
+        raise Unsolvable(
             "the gradients do not point back to a mode in every direction: their virial is not "
             "positive definite"
         ) from None
@@ -72,7 +78,7 @@ def fit_frame(pilot: Pilot) -> Frame:
     """The frame of a pilot's moments, in float64, without skewness.
 
     Raises:
-        ValueError: the virial is not positive definite.
+        Unsolvable: the virial is not positive definite.
     """
     covariance = virial_covariance(pilot.second, pilot.cross)
     centre = pilot.mean + covariance @ pilot.gradient

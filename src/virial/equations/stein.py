@@ -42,7 +42,7 @@ from virial.equations.cubic import (
     third_sums,
     turned,
 )
-from virial.equations.frame import Frame, fit_frame
+from virial.equations.frame import Frame, Unsolvable, fit_frame
 from virial.equations.pilot import Pilot
 
 # Above, the equations cost more than the steps.
@@ -110,7 +110,7 @@ class MomentEquations:
         """
         try:
             frame = fit_frame(pilot)
-        except (ValueError, np.linalg.LinAlgError):
+        except (Unsolvable, np.linalg.LinAlgError):
             return self.blank(dtype)
         if self.cubic and pilot.third is None:
             frame = frame._replace(centre=pilot.mean)
