@@ -60,7 +60,10 @@ class Contender:
     Attributes:
         run: runs so many steps and waits for them.
         draws: the positions after each of so many steps, or None where there is no law.
+        starts: whether every run starts anew, worker and all: a step is then timed from two
+            lengths.
     """
 
     run: Callable[[int], Any]
     draws: Callable[[int], np.ndarray] | None = None
+    starts: bool = False

@@ -24,6 +24,8 @@ CONTENDERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "BlackJAX": ("peers", "blackjax", {}),
     "virial, user's model": ("ours", "user_model", {}),
     "virial, own model": ("ours", "own_model", {}),
+    "virial, user's model, long run": ("ours", "long_run", {"own": False}),
+    "virial, own model, long run": ("ours", "long_run", {"own": True}),
     "+ all second moments": ("ours", "own_model", {"moments": "full"}),
     "without replacement": ("ours", "own_model", {"replacement": False}),
     "ModifiedSGLD": ("ours", "own_model", {"modified": True}),
@@ -33,13 +35,23 @@ CONTENDERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "posteriors (torch)": ("peers", "posteriors", {}),
     "NumPy loop": ("peers", "numpy", {}),
 }
+# With one thread a long run stays where it is.
+LONG = ("virial, user's model, long run", "virial, own model, long run")
 # What a second thread could change.
-THREADED = ("BlackJAX", "virial, user's model", "virial, own model", "posteriors (torch)")
+THREADED = ("BlackJAX", "virial, user's model", "virial, own model", *LONG, "posteriors (torch)")
+_SHORT_RUN = 1024
 _LAW_STEPS, _LAW_BATCHES = 20_000, 20
 
 
 def timed(contender: Contender, num_steps: int) -> tuple[float, float]:
     """Seconds a step: of the clock on the wall, and of the processor for this process."""
+    if contender.starts:
+        each = []
+        for steps in (_SHORT_RUN, _SHORT_RUN + num_steps):
+            wall = time.perf_counter()
+            contender.run(steps)
+            each.append(time.perf_counter() - wall)
+        return ((each[1] - each[0]) / num_steps,) * 2
     wall, processor = time.perf_counter(), time.process_time()
     contender.run(num_steps)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
@@ -47,7 +59,10 @@ def timed(contender: Contender, num_steps: int) -> tuple[float, float]:
 
 
 def length(contender: Contender, seconds: float) -> int:
-    """Steps that take about so many seconds, compiled and warm."""
+    """Steps that take about so many seconds, compiled and warm; ten times that where it starts."""
+    if contender.starts:
+        per_step = timed(contender, 200_000)[0]
+        return max(int(10 * seconds / max(per_step, 1e-8)) // 256, 1) * 256
     num_steps = 256
     while True:
         contender.run(num_steps)

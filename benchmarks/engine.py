@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks import kept, report
 from benchmarks.case import Case
-from benchmarks.contend import CONTENDERS, THREADED
+from benchmarks.contend import CONTENDERS, LONG, THREADED
 from benchmarks.measure import Measured, Setting, command, compare, environment, race, tolerance
 from benchmarks.targets import GOALS, Figure
 
@@ -35,8 +35,8 @@ def measure(case: Case, repetitions: int, seconds: float, names: list[str]) -> M
     timings, absent, distances = {}, {}, {}
     for setting in settings:
         one = setting == "one thread"
-        chosen = names if one else [name for name in names if name in THREADED]
-        timings[setting], laws, missing = race(case, chosen, setting, repetitions, seconds, one)
+        takes_part = [name for name in names if (name not in LONG if one else name in THREADED)]
+        timings[setting], laws, missing = race(case, takes_part, setting, repetitions, seconds, one)
         absent |= missing
         if len(laws) > 1:
             distances = compare(laws)

@@ -71,6 +71,20 @@ def contender(
     return Contender(run, None if modified else draws)
 
 
+def long_run(case: Case, own: bool) -> Contender:
+    """A run as `sample` makes it once it has moved to a worker: one process of one thread."""
+    posterior = ready_made(case) if own else plain(case)
+    sampler = vr.SGLD(case.h, vr.Minibatch(case.n, replace=True))
+
+    def run(num_steps: int) -> vr.Run:
+        return vr.sample(
+            posterior, sampler, num_steps, cores=2, keep_every=None, moments="diagonal",
+            progress=False,
+        )  # fmt: skip
+
+    return Contender(run, starts=True)
+
+
 def steady(
     posterior: vr.Posterior, sampler: Any, moments: Moments, num_chains: int
 ) -> Callable[[int], Any]:
