@@ -83,7 +83,7 @@ def test_every_path(scheme, num_steps, replace, subtracted, power):
     np.testing.assert_allclose([found.bias, found.mse], exact, rtol=1e-10)
 
 
-@pytest.mark.parametrize("scheme", kinetic_oracle.SCHEMES)
+@pytest.mark.parametrize("scheme", ["sghmc", "baoab", "ubu"])
 @pytest.mark.parametrize("n", [2, 3])
 def test_theory_agrees_where_it_is_exact(scheme, n):
     # n = 3 is all rows, no noise; theory takes noise for Gaussian, which squares would notice.

@@ -115,7 +115,8 @@ class MomentEquations:
         if self.cubic and pilot.third is None:
             frame = frame._replace(centre=pilot.mean)
         T = np.zeros((len(last.cubic), self.d))
-        if pilot.third is not None and last.basis.any():
+        # A stage of a few steps, shorter than a block, sums nothing.
+        if pilot.third is not None and last.basis.any() and pilot.third[0, 0] > 0:
             P = np.asarray(last.inverse, np.float64) @ frame.basis
             T = packed(turned(cubic_tensor(pilot.third), P))
         frame = frame._replace(cubic=T)
