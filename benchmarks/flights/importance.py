@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -50,7 +51,10 @@ def weighted(
     log_density: Callable, mode: np.ndarray, L: np.ndarray, draws: int, seed: int = 0
 ) -> Weighted:
     """Moments under exp(log_density) from `draws` of its normal approximation."""
-    import arviz as az
+    with warnings.catch_warnings():
+        # The last release for Python 3.11 announces the next one at every import.
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz as az
 
     middle, factor = jnp.asarray(mode), jnp.asarray(L)
     density = jax.jit(lambda z: jax.lax.map(lambda v: log_density(middle + factor @ v), z))

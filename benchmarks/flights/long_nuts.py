@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,7 +145,10 @@ def sample(
 
 def summary(draws: np.ndarray) -> dict[str, np.ndarray]:
     """Means and sds with standard errors, effective sizes of both, and R̂."""
-    import arviz as az
+    with warnings.catch_warnings():
+        # The last release for Python 3.11 announces the next one at every import.
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz as az
 
     mean = draws.mean(axis=(0, 1))
     squares = (draws - mean) ** 2
