@@ -32,10 +32,13 @@ def claims() -> list[Claim]:
         ("r = h/A", Verdict.FAILS),  # 11
         ("Mom₂,₁", Verdict.FAILS),  # 12
         ("E S₂²", Verdict.FAILS),  # 13
+        ("squared noise enters", Verdict.FAILS),  # 14
         ("E B² over data", Verdict.FAILS),  # 15
         ("requires α + β ≥ 1", Verdict.CONDITION),  # 16
         ("O(hN²)", Verdict.CONDITION),  # 17
         ("generator is", Verdict.FAILS),  # 18
+        ("third derivatives", Verdict.FAILS),  # 18
+        ("p* = max", Verdict.CONDITION),  # 18
         ("Every likelihood term", Verdict.CONDITION),  # 19
         ("formula for Var(B) with replacement", Verdict.HOLDS),
         ("whatever the step size", Verdict.HOLDS),

@@ -1,4 +1,4 @@
-"""Appendices A and C: the sufficient condition, moments of B, random data."""
+"""Appendices A and C: sufficient conditions, moments of B, random data."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from virial.paper.statements.rows import ROWS, SMALL, estimates
 
 
 def claims() -> list[Claim]:
-    """Appendices A and C."""
-    return [_dissipative(), _moments(), _cross_terms(), _random_data()]
+    """The theorem of Section 5.1, proved in Appendix A, and Appendices A and C."""
+    return [_dissipative(), _exponent(), _moments(), _unrolled(), _cross_terms(), _random_data()]
 
 
 def _dissipative() -> Claim:
@@ -30,6 +30,30 @@ def _dissipative() -> Claim:
     )  # fmt: skip
 
 
+def _exponent() -> Claim:
+    """E|∇ψ·H|² where |∇ψ| = V^p₁, |H|² = V − 1 and V has moments up to p* and no further."""
+    p1, p2, p3, p4 = 3.0, 1.0, 1.0, 1.0
+    printed = max(2 * p2 + 2, 2 * p4 + 4, 2 * p3 + 1, 2 * p3 + 3)
+    tail = printed + 0.5
+    v = np.geomspace(1, 1e12, 4001)
+
+    def up_to(bound: float, values: Float[np.ndarray, " v"]) -> float:
+        inside = v <= bound
+        return float(np.trapezoid((values * tail * v ** -(tail + 1))[inside], v[inside]))
+
+    assumed, needed = (
+        [up_to(bound, values) for bound in (1e6, 1e12)]
+        for values in (v**printed, v ** (2 * p1) * (v - 1))
+    )
+    return Claim(
+        "Section 5.1", "p* = max{2p₂+2, 2p₄+4, 2p₃+1, 2p₃+3} moments of V are enough.",
+        f"p₁ = 3, p₂ = p₃ = p₄ = 1, so p* = {printed:g}: with V cut at 10⁶ and 10¹² E V^p* is "
+        f"{assumed[0]:.4g} and {assumed[1]:.4g}, E M₄² {needed[0]:.3g} and {needed[1]:.3g}",
+        needed[1] < 1.01 * needed[0], "2p₁ + 1 ≤ p*",
+        all(2 * p + 1 <= printed for p in (p2, p3)) and assumed[1] < 1.01 * assumed[0],
+    )  # fmt: skip
+
+
 def _moments() -> Claim:
     N, n = SMALL.num_rows, 2
     scale = (N / (n * 2 * SMALL.sigma_x**2)) ** 2
@@ -41,6 +65,29 @@ def _moments() -> Claim:
         f"formula {printed:.5f}; all batches with replacement {with_:.5f}, without {without:.5f}",
         math.isclose(printed, with_),
         "it is that of sampling without" if math.isclose(printed, without) else "",
+    )  # fmt: skip
+
+
+def _unrolled() -> Claim:
+    """θ_3² from θ_0², along one path of the recursion."""
+    h, rho = 0.05, 1 - SMALL.A * 0.05
+    B, eta = estimates(2)[[0, 4, 7]], np.array([0.8, -1.1, 0.4])
+    path = [0.6]
+    for drift, noise in zip(B, eta, strict=True):
+        path.append(rho * path[-1] + h * drift + math.sqrt(h) * noise)
+    theta, age = np.array(path[:-1]), np.arange(3)[::-1]
+
+    def unrolled(scale: float) -> float:
+        both = h * B + math.sqrt(h) * eta
+        bracket = h**2 * B**2 + scale * eta**2 + 2 * h**1.5 * B * eta + 2 * rho * theta * both
+        return float(rho**6 * path[0] ** 2 + np.sum(rho ** (2 * age) * bracket))
+
+    exact, printed, right = path[-1] ** 2, unrolled(h**2), unrolled(h)
+    return Claim(
+        "Appendix C", "Eq. toyCrossTerms: the squared noise enters θ_j² as h²η².",
+        f"three steps along one path: θ² = {exact:.6f}, printed {printed:.6f}, with hη² "
+        f"{right:.6f}",
+        math.isclose(printed, exact), "hη²" if math.isclose(right, exact) else "",
     )  # fmt: skip
 
 

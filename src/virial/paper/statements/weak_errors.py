@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jaxtyping import Float
 
 from virial.paper import example
 from virial.paper.claim import Claim
@@ -21,7 +22,7 @@ def claims() -> list[Claim]:
     """Sections 3, 4 and 5."""
     return [
         _expectation(), _operator(), _applied(), _coefficient(), _stationary(),
-        *_size(), *_modified(), _remark(), _generator(), _derivative(),
+        *_size(), *_modified(), _remark(), _generator(), _derivative(), _third(),
     ]  # fmt: skip
 
 
@@ -205,4 +206,33 @@ def _derivative() -> Claim:
         f"ψ = θ³ at θ = 0.5: left side {found:.4f}, right side {printed:.4f}, without the ½ "
         f"{right:.4f}",
         abs(printed - found) < 1e-3, "no ½" if abs(right - found) < 1e-3 else "",
+    )  # fmt: skip
+
+
+def _third() -> Claim:
+    """The same for the third derivative of ψ = θ⁴: on the line ∂_i, ∂_j and ∂_k are one."""
+    x = np.linspace(0.2, 0.8, 601)
+    middle = x.size // 2
+
+    def derivatives(values: Float[np.ndarray, " x"]) -> list[Float[np.ndarray, " x"]]:
+        found = [values]
+        for _ in range(3):
+            found.append(np.gradient(found[-1], x))
+        return found
+
+    f, slope, curve, third = derivatives(example.drift(x))
+    psi = 4 * x**3, 12 * x**2, 24 * x
+    change = derivatives(f * psi[0] + psi[1] / 2)[3]
+    left = 24 * f
+    printed = change - (
+        psi[2] * slope + 3 * psi[1] * curve + psi[0] * (third + curve + slope)
+    ) / 2  # fmt: skip
+    right = change - 3 * psi[2] * slope - 3 * psi[1] * curve - psi[0] * third
+    found, wrong, mended = (float(each[middle]) for each in (left, printed, right))
+    return Claim(
+        "Appendix A", "Eq. PoiDeriv3 is the equation of the third derivatives.",
+        f"ψ = θ⁴ at θ = 0.5: left side {found:.3f}, right side {wrong:.3f}, corrected {mended:.3f}",
+        abs(wrong - found) < 1e-2,
+        "no ½; three terms ∇∂_jkψ·∂_if, three ∇∂_iψ·∂_jkf and ∇ψ·∂_ijkf"
+        if abs(mended - found) < 1e-2 else "",
     )  # fmt: skip
