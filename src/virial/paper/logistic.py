@@ -117,7 +117,7 @@ def _curve(
     return [
         {
             "kind": "curve", "sampler": name, "n": n, "steps": int(K), "passes": K * n / NUM_ROWS,
-            "mse": m, "standard_error": s,
+            "mse": m, "standard_error": s, "runs": size.runs,
         }
         for K, m, s in zip(steps, errors.mean(axis=0), spread, strict=True)
     ]  # fmt: skip
@@ -157,11 +157,12 @@ def caption(table: Table) -> str:
     reference = table.where(kind="reference")
     shown = ", ".join(f"{value:.4f}" for value in reference["quadrature"])
     apart = np.max(np.abs(reference["metropolis"] - reference["quadrature"]) / reference["sd"])
-    steps = int(np.nanmax(table.where(kind="curve")["steps"]))
+    curves = table.where(kind="curve")
+    steps, runs = (int(np.nanmax(curves[name])) for name in ("steps", "runs"))
     return (
         f"Logistic regression, d = 3, N = {NUM_ROWS} (two standard normal covariates and a "
         f"constant, labels from the model, seeded), prior N(0, I), h = {STEP_SIZE:g}, {steps} "
-        f"steps from 0: mean over runs of the squared distance of the running mean from the "
+        f"steps from 0: mean over {runs} runs of the squared distance of the running mean from the "
         f"posterior mean ({shown} by quadrature; random-walk Metropolis is at most {apart:.3f} "
         "posterior standard deviations away)."
     )
