@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 
 from virial.forecast.chain import chain_numbers, target_law
 from virial.forecast.conditions import Conditions, conditions_of
-from virial.forecast.predict import Prediction, describe, prediction, whole
+from virial.forecast.predict import Prediction, describe, prediction
 from virial.forecast.table import percent, sentences, table
 from virial.forecast.whitened import Whitened
 from virial.forecast.worth import EXACT, estimators
@@ -20,6 +20,7 @@ from virial.gradient import ControlVariate, FullBatch, Minibatch
 from virial.plan.choose import Choice, Estimator, Goal, choose
 from virial.plan.errors import Course
 from virial.posterior import Posterior
+from virial.run.arguments import whole
 from virial.run.progress import short
 from virial.sampler import BAOAB, SGLD, LeimkuhlerMatthews, Sampler
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from virial.forecast.whitened import Whitened
 from virial.plan.errors import Course, RunErrors
 from virial.posterior import Posterior
 from virial.posterior.layout import Layout
-from virial.run.arguments import positions
+from virial.run.arguments import positions, whole
 from virial.run.progress import short
 from virial.sampler import Sampler
 
@@ -245,14 +244,3 @@ def as_position(layout: Layout, flat: Float[np.ndarray, " d"]) -> PyTree:
     parts = np.split(flat, np.cumsum(layout.sizes)[:-1])
     leaves = [np.reshape(part, shape) for part, shape in zip(parts, layout.shapes, strict=True)]
     return jax.tree.unflatten(layout.structure, leaves)
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """`value` as an int of at least `least`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be {least} or more, got {number}")
-    return number

@@ -76,7 +76,7 @@ def check(
     if isinstance(sampler, type) or not (hasattr(sampler, "step") and hasattr(sampler, "noises")):
         raise TypeError(f"sampler must be a sampler such as SGLD(…), got {sampler!r}")
     sampler.gradient.check(posterior.num_rows)
-    num_steps = _whole("num_steps", num_steps, 1)
+    num_steps = whole("num_steps", num_steps, 1)
     asked = {"num_chains": num_chains, "seed": seed, "burn_in": burn_in}
     asked |= {"keep_every": keep_every, "moments": moments, "block_size": block_size}
     if resume is not None:
@@ -88,12 +88,12 @@ def check(
         if init is not None:
             raise ValueError("init cannot be given when resuming: chains go on where they were")
         asked = {name: _continued(name, value, resume) for name, value in asked.items()}
-    num_chains = _whole("num_chains", asked["num_chains"], 1)
-    seed = _whole("seed", asked["seed"], 0)
+    num_chains = whole("num_chains", asked["num_chains"], 1)
+    seed = whole("seed", asked["seed"], 0)
     stride = sampler.gradient.stride(posterior.num_rows)
     burn_in = _burn_in(asked["burn_in"], num_steps, stride)
     keep_every, moments = _keep_every(asked["keep_every"], stride), asked["moments"]
-    block_size = _whole("block_size", asked["block_size"], 1)
+    block_size = whole("block_size", asked["block_size"], 1)
     if block_size > 256 or block_size & (block_size - 1):
         raise ValueError(f"block_size must be a power of two up to 256, got {block_size}")
     if seed >= 2**64:
@@ -108,7 +108,7 @@ def check(
         raise TypeError(f"functions must map names to functions, got the name {wrong[0]!r}")
     shapes = {name: _function_shape(posterior, name, f) for name, f in functions.items()}
     if cores is not None:
-        cores = _whole("cores", cores, 1)
+        cores = whole("cores", cores, 1)
     request = Request(
         num_steps, num_chains, seed, burn_in, keep_every, functions, shapes, moments, cores, stride,
         block_size,
@@ -162,7 +162,8 @@ def positions(posterior: Posterior, init: Any, num_chains: int) -> jax.Array:
     return start
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def whole(name: str, value: Any, least: int) -> int:
+    """`value` as an int of at least `least`."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -173,7 +174,7 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 def _burn_in(value: Any, num_steps: int, stride: int) -> int:
-    burn_in = _whole("burn_in", value, 0)
+    burn_in = whole("burn_in", value, 0)
     if burn_in >= num_steps:
         raise ValueError(
             f"burn_in must lie below num_steps, got burn_in = {burn_in} and "
@@ -191,7 +192,7 @@ def _burn_in(value: Any, num_steps: int, stride: int) -> int:
 def _keep_every(value: Any, stride: int) -> int | None:
     if value is None:
         return None
-    keep_every = _whole("keep_every", value, 1)
+    keep_every = whole("keep_every", value, 1)
     if keep_every * stride >= 2**31:
         sweeps = f" sweeps of {stride} steps" if stride > 1 else ""
         raise ValueError(
