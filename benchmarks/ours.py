@@ -19,6 +19,9 @@ from virial.run.execute import on_devices
 from virial.run.problem import Looks
 from virial.run.sums import Moments
 
+# Steps of a run that does all that pays in the long run.
+_LONG = 10**8
+
 
 def log_prior(theta: Any) -> Any:
     """Standard normal."""
@@ -90,7 +93,7 @@ def steady(
 ) -> Callable[[int], Any]:
     """What `sample` does after compiling: the host's loop over chunks, sums included."""
     program, span, keys, start = _prepared(
-        posterior, sampler, 1, num_chains=num_chains, keep_every=None, moments=moments, cores=1
+        posterior, sampler, _LONG, num_chains=num_chains, keep_every=None, moments=moments, cores=1
     )
     if program.equations is not None:  # the last stage, that of most steps
         stages = len(program.equations.ends(1, 1))

@@ -17,7 +17,7 @@ from run.models import (
 )
 
 import virial as vr
-from virial.run import drive
+from virial.run import company, drive
 
 MODELS = {"logistic": logistic, "network": network, "hierarchy": hierarchy}
 SAMPLERS = {
@@ -42,8 +42,9 @@ def sample(posterior, sampler, num_steps=700, **keywords):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_chain_is_the_same_in_any_company(model):
+def test_a_chain_is_the_same_in_any_company(model, monkeypatch):
     # Alone; a few one after the other; groups side by side; groups and a rest that fills none.
+    monkeypatch.setattr(company, "_WORTH_STEPS", 0)
     posterior, sampler = MODELS[model](), SAMPLERS["sgld"](0)
     keywords = {"functions": {"square": square}, "moments": "full"}
     alone, four, many, more = (
@@ -56,7 +57,8 @@ def test_a_chain_is_the_same_in_any_company(model):
 
 
 @pytest.mark.parametrize("name", ["modified", "diagonal", "dense", "mala"])
-def test_a_chain_is_the_same_in_any_company_with_every_sampler(name):
+def test_a_chain_is_the_same_in_any_company_with_every_sampler(name, monkeypatch):
+    monkeypatch.setattr(company, "_WORTH_STEPS", 0)
     posterior = logistic()
     sampler = SAMPLERS[name](posterior.num_dimensions)
     of_three, of_many = (sample(posterior, sampler, num_chains=k, moments="full") for k in (3, 40))
@@ -67,14 +69,14 @@ class Seen(Exception):
     """Ends a run that is about to begin."""
 
 
-def test_chains_step_side_by_side_where_it_leaves_no_trace(monkeypatch):
+def test_chains_step_side_by_side_where_it_pays_and_leaves_no_trace(monkeypatch):
     def seen(program, *arguments):
         raise Seen(program.width)
 
     monkeypatch.setattr(importlib.import_module("virial.run.sample"), "execute", seen)
-    for num_chains, width in ((31, 1), (64, 32)):
+    for num_chains, num_steps, width in ((31, 2**25, 1), (64, 700, 1), (64, 2**19, 32)):
         with pytest.raises(Seen) as caught:
-            sample(logistic(), SAMPLERS["sgld"](3), num_chains=num_chains)
+            sample(logistic(), SAMPLERS["sgld"](3), num_steps, num_chains=num_chains)
         assert caught.value.args == (width,)
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -73,7 +74,7 @@ SCRIPT = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["script", "standard input", "interactive"])
+@pytest.mark.parametrize("how", ["script", "standard input", "interactive", "notebook"])
 def test_closures_run_in_workers_from_anywhere(how, tmp_path):
     code = textwrap.dedent(SCRIPT)
     (tmp_path / "script.py").write_text(code)
@@ -83,6 +84,7 @@ def test_closures_run_in_workers_from_anywhere(how, tmp_path):
         "script": [sys.executable, "-P", "script.py"],
         "standard input": [sys.executable, "-P", "-"],
         "interactive": [sys.executable, "-P", "-q", "-i"],
+        "notebook": [sys.executable, "-P", str(Path(__file__).with_name("kernel.py"))],
     }[how]
     done = subprocess.run(
         arguments,

@@ -101,7 +101,8 @@ def sample(
     keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
     with interruptible() as stop, _screen(progress, program, request, resume) as screen:
         start = _begin(program, keys, init, request, resume)
-        program = in_company(program, keys, start.states)
+        ahead = request.num_steps - start.block * program.block_size
+        program = in_company(program, keys, start.states, ahead)
 
         def go(program: Program, span: Span, start: Checkpoint, pilot: bool) -> Outcome:
             # A pilot is too short for processes of its own, unless its steps are dear.
