@@ -1,4 +1,4 @@
-"""The sd that each library returns, over the true one: `python -m benchmarks --section truth`.
+"""The sd that each library returns, over the true one: `python -m benchmarks truth`.
 
 The paper's logistic regression (N = 1000, d = 3), batches of 10, nothing tuned: every sampler
 moves at the same speed, that of SGLD with h = 10⁻³. A kinetic sampler with unit mass, step ε and
@@ -165,7 +165,28 @@ def numpy_loop(setting: Setting) -> np.ndarray:
     return out
 
 
+def nuts(library: str) -> Draws:
+    """NUTS of a library on all rows, its own warm-up: the exact method beside them."""
+
+    def draws(setting: Setting) -> np.ndarray:
+        import jax.numpy as jnp
+
+        from benchmarks.nuts import LIBRARIES
+        from virial.posterior.regression import log_sigmoid
+
+        X, y = map(jnp.asarray, setting.rows)
+
+        def log_density(theta: Any) -> Any:
+            return jnp.sum(log_sigmoid(y * (X @ theta))) - theta @ theta / 2
+
+        return LIBRARIES[library](log_density, setting.start, 500, setting.num_steps // 20).draws
+
+    return draws
+
+
 CONTENDERS: dict[tuple[str, str], Draws] = {
+    ("NumPyro", "NUTS, all rows"): nuts("numpyro"),
+    ("nutpie", "NUTS, all rows"): nuts("nutpie"),
     ("NumPy", "SGLD, ten lines"): numpy_loop,
     ("BlackJAX", "SGLD"): blackjax(lambda bj, g: bj.sgld(g), STEP / 2),
     ("BlackJAX", "SGHMC"): blackjax(lambda bj, g: bj.sghmc(g, alpha=FRICTION), EPSILON),
@@ -306,7 +327,7 @@ The standard deviation that each library returns on the paper's logistic regress
 d = 3), over the true one by quadrature. Batches of {BATCH}, rows with or without replacement as
 the library does it, nothing tuned: all samplers move at the speed of SGLD with h = {STEP:g}
 (kinetic ones: step {EPSILON:g}, friction {FRICTION:g}), for {{steps:,}} steps, the Python loops
-for fewer. An sd of 3 means an error bar three times too long.
+and NUTS for fewer. An sd of 3 means an error bar three times too long.
 """
 
 

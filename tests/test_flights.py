@@ -11,11 +11,10 @@ import pytest
 # `benchmarks` is no part of the package: it is found from the root of the project.
 sys.path.append(str(Path(__file__).parents[1]))
 
+from benchmarks.accuracy import Answer, Reference, draws_needed, repaired
 from benchmarks.flights.cells import cells, log_density, newton
 from benchmarks.flights.importance import weighted
 from benchmarks.flights.long_nuts import PartlyCentred
-from benchmarks.flights.peers import Answer, draws_needed, repaired
-from benchmarks.flights.target import Reference
 from virial.table import Categorical, Flights, Numeric, design
 
 NUM_DESIGN, NUM_PLACES = 7, 3

@@ -23,8 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from benchmarks.accuracy import Reference
 from benchmarks.flights.cells import pose
-from benchmarks.flights.target import RESULTS, Reference, names, rows
+from benchmarks.flights.target import FOLDER, RESULTS, names, rows
 
 DRAWS, BLOCK = 60_000, 500
 
@@ -109,7 +110,7 @@ def main() -> None:
         "cpu_seconds": time.process_time() - began,
     }
     sd = np.linalg.norm(L, axis=1)
-    Reference(names(False), *exact[:4], mode, sd, facts).save("plain")
+    Reference(names(False), *exact[:4], mode, sd, facts).save(FOLDER / "plain.json")
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "importance.json").write_text(json.dumps(hierarchical(), indent=1) + "\n")
     print(facts)

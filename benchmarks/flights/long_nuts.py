@@ -24,8 +24,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.accuracy import Reference
 from benchmarks.flights.cells import Cells, cells, log_density, newton
-from benchmarks.flights.target import Reference, names, rows, start
+from benchmarks.flights.target import FOLDER, names, rows, start
 
 CHAINS, WARMUP, BLOCK, BLOCKS = 4, 500, 1000, 8
 PARTIAL = Path("flights_long_nuts.npz")
@@ -197,7 +198,7 @@ def main() -> None:
     Reference(
         names(True), s["mean"], s["sd"], s["mean_error"], s["sd_error"],
         mode, np.linalg.norm(L, axis=1), facts,
-    ).save("hierarchical")  # fmt: skip
+    ).save(FOLDER / "hierarchical.json")  # fmt: skip
     laplace_mean = np.abs(mode - s["mean"]) / s["sd"]
     laplace_sd = np.abs(np.linalg.norm(L, axis=1) / s["sd"] - 1)
     print(facts)

@@ -18,7 +18,8 @@ import jax
 import numpy as np
 
 import virial as vr
-from benchmarks.flights.target import PASSES, RESULTS, Reference, hierarchical, plain, reference
+from benchmarks.accuracy import Reference
+from benchmarks.flights.target import PASSES, RESULTS, hierarchical, plain, reference
 from virial.audit import RepairRefused
 from virial.run.sums import Moments
 from virial.sampler import Sampler

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.accuracy import Answer, Reference, draws_needed
 from benchmarks.flights.ours import RECIPES, STEPS
-from benchmarks.flights.peers import Answer, draws_needed
-from benchmarks.flights.target import PASSES, RESULTS, TARGETS, Reference, reference
+from benchmarks.flights.target import PASSES, RESULTS, TARGETS, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "flights.md"
 _PREAMBLE = """\

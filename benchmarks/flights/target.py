@@ -9,21 +9,19 @@ each. Hierarchical, centred: beside these an effect b_k for each of the 104 dest
 d = 38 + 1 + 104 = 143. The likelihood sees (β, b) alone, so these are its coefficients: a control
 variate acts on the linear predictor, and the scale enters through the prior without any noise.
 
-`benchmarks.flights_plain` and `benchmarks.flights.long_nuts` make the references.
+`benchmarks.flights.importance` and `benchmarks.flights.long_nuts` make the references.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 import virial as vr
+from benchmarks.accuracy import Reference
 from virial.posterior.regression import log_sigmoid
 from virial.table import Flights, flights
 
@@ -36,53 +34,9 @@ PASSES = {"plain": 20, "hierarchical": 10}
 FIRST_SCALE = 0.2
 
 
-@dataclass(frozen=True)
-class Reference:
-    """Means and standard deviations in the order of the flat position, with their errors.
-
-    Attributes:
-        names: of the coordinates.
-        mean: posterior means.
-        sd: posterior standard deviations.
-        mean_error: standard errors of `mean`, in the same unit.
-        sd_error: of `sd`.
-        laplace_mean: the mode.
-        laplace_sd: from the curvature there.
-        facts: how it was made: draws, gradients, seconds, diagnostics.
-    """
-
-    names: tuple[str, ...]
-    mean: Float[np.ndarray, " d"]
-    sd: Float[np.ndarray, " d"]
-    mean_error: Float[np.ndarray, " d"]
-    sd_error: Float[np.ndarray, " d"]
-    laplace_mean: Float[np.ndarray, " d"]
-    laplace_sd: Float[np.ndarray, " d"]
-    facts: dict[str, object] = field(repr=False)
-
-    def errors(self, mean: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Errors of means in posterior sds, and relative errors of sds, of some answer."""
-        return (np.asarray(mean) - self.mean) / self.sd, np.asarray(sd) / self.sd - 1
-
-    def save(self, name: str) -> None:
-        """Writes `reference/NAME.json`."""
-        FOLDER.mkdir(exist_ok=True)
-        content = {
-            key: value.tolist() if isinstance(value, np.ndarray) else value
-            for key, value in vars(self).items()
-        }
-        (FOLDER / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
-
-
 def reference(name: str) -> Reference:
     """The reference "plain" or "hierarchical", from its file."""
-    content = json.loads((FOLDER / f"{name}.json").read_text())
-    return Reference(
-        **{
-            k: np.array(v) if isinstance(v, list) and k != "names" else v
-            for k, v in content.items()
-        }
-    )
+    return Reference.load(FOLDER / f"{name}.json")
 
 
 @cache
