@@ -39,31 +39,32 @@ class Nuts(NamedTuple):
 
 
 def numpyro(density: Callable, first: np.ndarray, warmup: int, draws: int) -> Nuts:
-    """NumPyro's NUTS; the draws come in two halves, the second of which is compiled already."""
+    """NumPyro's NUTS. It compiles at every run: two lengths tell what a draw takes beside that."""
     from numpyro.infer import MCMC, NUTS
 
     began, fields = time.process_time(), ("num_steps", "diverging")
     kernel = NUTS(potential_fn=lambda v: -density(v))
-    mcmc = MCMC(kernel, num_warmup=warmup, num_samples=draws // 2, progress_bar=False)
+    mcmc = MCMC(kernel, num_warmup=warmup, num_samples=draws, progress_bar=False)
     mcmc.warmup(
         jax.random.PRNGKey(0), init_params=jnp.asarray(first), collect_warmup=True,
         extra_fields=fields,
     )  # fmt: skip
     warm = int(np.asarray(mcmc.get_extra_fields()["num_steps"]).sum())
-    halves, counts, half_began = [], dict.fromkeys(fields, 0), began
-    for _ in range(2):
-        half_began = time.process_time()
+    parts, counts, seconds = [], dict.fromkeys(fields, 0), []
+    for mcmc.num_samples in (draws // 5, draws - draws // 5):
+        part_began = time.process_time()
         state = mcmc.post_warmup_state = mcmc.last_state
         mcmc.run(state.rng_key, extra_fields=fields)
+        parts.append(np.asarray(mcmc.get_samples()))
+        seconds.append(time.process_time() - part_began)
         found = mcmc.get_extra_fields()
         counts = {name: counts[name] + int(np.asarray(found[name]).sum()) for name in fields}
-        halves.append(np.asarray(mcmc.get_samples()))
-    theta, ended = np.concatenate(halves), time.process_time()
-    each = (ended - half_began) / len(halves[1])
-    return Nuts(
-        theta, warm, counts["num_steps"], counts["diverging"],
-        ended - began - len(theta) * each, each,
-    )  # fmt: skip
+    each = max(seconds[1] - seconds[0], 0) / (len(parts[1]) - len(parts[0]))
+    setup = time.process_time() - began - draws * each
+    theta = np.concatenate(parts)
+    # Two parts were compiled where one would do.
+    setup -= max(seconds[0] - len(parts[0]) * each, 0)
+    return Nuts(theta, warm, counts["num_steps"], counts["diverging"], setup, each)
 
 
 def nutpie(density: Callable, first: np.ndarray, warmup: int, draws: int) -> Nuts:
