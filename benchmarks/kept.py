@@ -6,10 +6,7 @@ under. A piece that is measured again takes the place of the old one.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import os
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +15,7 @@ from typing import Any
 
 from benchmarks.case import Case
 from benchmarks.measure import Measured, Timing
+from benchmarks.page import machine
 from benchmarks.targets import Figure
 
 PATH = Path(__file__).parent / "engine.json"
@@ -60,7 +58,7 @@ class Piece:
 def conditions(clock: str, rounds: int, loads: Sequence[float]) -> Conditions:
     """Those of this machine now."""
     span = (round(min(loads), 1), round(max(loads), 1))
-    return Conditions(_machine(), clock, rounds, span, time.strftime("%Y-%m-%d"))
+    return Conditions(machine(_PACKAGES), clock, rounds, span, time.strftime("%Y-%m-%d"))
 
 
 def read(path: Path = PATH) -> dict[str, Piece]:
@@ -97,26 +95,3 @@ def _piece(facts: dict[str, Any]) -> Piece:
         for setting, each in timings.items()
     }
     return Piece(how, Measured(Case(**case), timings, laws, absent))
-
-
-def _machine() -> str:
-    versions = []
-    for package in _PACKAGES:
-        try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return (
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}; "
-        f"Python {platform.python_version()}, {', '.join(versions)}"
-    )
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or "unknown processor"
-    found = dict(line.split(":", 1) for line in lines if ":" in line)
-    names = {key.strip(): value.strip() for key, value in found.items()}
-    return f"{names.get('model name', 'processor')} (family {names.get('cpu family', '?')})"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-_PACKAGES = (
+PACKAGES = (
     "jax", "jaxlib", "numpy", "blackjax", "numpyro", "nutpie", "posteriors", "torch", "numba",
 )  # fmt: skip
 
@@ -27,8 +27,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def circumstances(seconds: float, packages: Sequence[str] = _PACKAGES) -> str:
-    """Machine, versions and date, a sentence each."""
+def machine(packages: Sequence[str] = PACKAGES) -> str:
+    """Processor, system and versions; packages that are not installed are left out."""
     versions = []
     for package in packages:
         try:
@@ -36,15 +36,20 @@ def circumstances(seconds: float, packages: Sequence[str] = _PACKAGES) -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
     return (
-        f"*Machine: {processor()}, {os.cpu_count()} cores, {platform.system()} "
-        f"{platform.machine()}; load average {os.getloadavg()[2]:.1f}. "
-        f"Python {platform.python_version()}, {', '.join(versions)}. "
-        f"{time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes.*\n"
+        f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}; "
+        f"Python {platform.python_version()}, {', '.join(versions)}"
     )
 
 
-def processor() -> str:
-    """The processor's name, as well as the system tells it."""
+def circumstances(seconds: float) -> str:
+    """Machine, versions, load and date, a sentence each."""
+    return (
+        f"*{machine()}. {time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes; load average "
+        f"{os.getloadavg()[2]:.1f}.*\n"
+    )
+
+
+def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from benchmarks.contend import CONTENDERS
 from benchmarks.kept import Conditions, Piece
 from benchmarks.measure import Measured, Timing, tolerance
+from benchmarks.page import table
 from benchmarks.targets import GOALS, figures, verdict
 
 _PREAMBLE = """\
@@ -39,11 +38,6 @@ one thread.
 """
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 def _cell(timing: Timing | None, clock: str) -> str:
     if timing is None:
         return "–"
@@ -61,10 +55,10 @@ def section(measured: Measured, clock: str) -> str:
         if name in one or name in default
     ]
     parts = [f"## N, d, n = {measured.case.label}\n"]
-    parts.append(_table(["µs a step", "one thread", "default threads"], rows))
+    parts.append(table(["µs a step", "one thread", "default threads"], rows))
     ratios = [figure.cells() for figure in figures(measured, clock)]
     if ratios:
-        parts.append(_table(["ratio", "measured", "target", ""], ratios))
+        parts.append(table(["ratio", "measured", "target", ""], ratios))
     if measured.laws:
         furthest = max(measured.laws.values())
         parts.append(
@@ -92,7 +86,7 @@ def page(pieces: dict[str, Piece]) -> str:
             parts.append(section(piece.measured, how.clock))
         else:
             parts.append("## Chains, cores, starting\n\nAt 1e5, 50, 100 unless said otherwise.\n")
-            parts.append(_table(["", "measured", "target", ""], [f.cells() for f in found]))
+            parts.append(table(["", "measured", "target", ""], [f.cells() for f in found]))
         parts.append(_circumstances(how))
         everything += found
     met = sum(figure.met is True for figure in everything)

@@ -23,6 +23,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 import mpmath
 import numpy as np
 
+from benchmarks.page import table
 from virial import theory as vt
 
 ROOT = Path(__file__).parents[1]
@@ -297,12 +298,6 @@ def calls() -> Iterator[tuple[str, Callable[[], object]]]:
         )
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table of Markdown."""
-    lines = [header, ("---",) * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 PREAMBLE = """\
 # How exact the theory is, and how fast
 
@@ -325,7 +320,7 @@ def main() -> None:
     rows.append(("**all**", "", str(total), str(close), ""))
     times = [(name, best(call)) for name, call in calls()]
     header = ("what", "beside", "values", "agree to 10⁻¹²", "worst")
-    page = f"{PREAMBLE}\n{table(header, rows)}\n## Times\n\n{table(('call', 'time'), times)}"
+    page = f"{PREAMBLE}\n{table(header, rows)}\n## Times\n\n{table(['call', 'time'], times)}"
     page += f"\nBest of five calls, processor time, one thread, on {platform.machine()}, Python "
     page += f"{platform.python_version()}, NumPy {np.__version__}.\n"
     print(page)
