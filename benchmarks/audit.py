@@ -18,6 +18,7 @@ import numpy as np
 import virial as vr
 from benchmarks.case import Case
 from benchmarks.ours import ready_made, steady
+from benchmarks.section import write_section
 from virial.run.sums import Moments
 
 CASES = (Case(100_000, 3, 100), Case(100_000, 10, 100), Case(100_000, 20, 100))
@@ -56,16 +57,23 @@ def solve_seconds(d: int = 50) -> float:
 
 
 def main() -> None:
-    """Prints a table in Markdown."""
-    print(f"JAX {jax.__version__}, NumPy {np.__version__}, one thread\n")
-    print("| N, d, n | diagonal | full | equations | equations / diagonal |")
-    print("|---|---|---|---|---|")
+    """Prints a table in Markdown and puts it into the page."""
+    lines = [
+        "| N, d, n | diagonal | full | equations | equations / diagonal |",
+        "|---|---|---|---|---|",
+    ]
     for case in CASES:
         best = step_seconds(case)
         shown = " | ".join(f"{1e6 * best[kind]:.2f} µs" for kind in _KINDS)
         ratio = best["equations"] / best["diagonal"]
-        print(f"| {case.label} | {shown} | {ratio:.2f} (target ≤ 1.3) |", flush=True)
-    print(f"\n`vr.audit` at d = 50: {solve_seconds():.2f} s (target < 1 s)")
+        lines.append(f"| {case.label} | {shown} | {ratio:.2f} (target ≤ 1.3) |")
+        print(lines[-1], flush=True)
+    lines += [
+        "", f"`vr.audit` at d = 50: {solve_seconds():.2f} s (target < 1 s). JAX {jax.__version__}, "
+        f"NumPy {np.__version__}, one thread.",
+    ]  # fmt: skip
+    print("\n".join(lines))
+    write_section("audit.md", "benchmarks.audit", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -23,17 +23,12 @@ import numpy as np
 from scipy.special import expit
 
 import virial as vr
+from benchmarks.section import write_section
 from virial.forecast.chain import chain_numbers, target_law
 from virial.forecast.predict import prediction
 from virial.forecast.whitened import Whitened
 from virial.plan.errors import Course
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "predict.md"
-BEGIN, END = (
-    "<!-- prediction: made by `python -m benchmarks.prediction` -->",
-    "<!-- prediction: end -->",
-)
 RESULTS = Path(__file__).parent / "results"
 STEPS, SIZES, LENGTHS, CHAINS, N = (0.05, 0.2, 0.6), (10, 50, 200), (300, 2000, 10_000), 64, 1000
 NAMES = ["logistic", "Poisson", "robust"]
@@ -250,9 +245,7 @@ def main() -> None:
     page = report(found)
     print("\n" + page)
     if {cell.model for cell in found} == set(NAMES):
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        after = rest.split(END)[1]
-        PAGE.write_text(f"{before}{BEGIN}\n{page}\n{END}{after}", encoding="utf-8")
+        write_section("predict.md", "benchmarks.prediction", page)
 
 
 if __name__ == "__main__":
