@@ -179,19 +179,26 @@ def _weighted_law(chain: weighted_oracle.Chain, theta0: float) -> Law:
 
 
 def _metropolis_law(scheme: str, h: float, theta0: float) -> Law:
+    kernel, biases, errors = _metropolis(scheme, h)
+    first_step = kernel.at(theta0, (kernel.matrix @ kernel.points)[:, None])[0]
+    *bias, acceptance = kernel.at(theta0, biases)
+    mse = kernel.at(theta0, errors)
+    averages = {power: oracles.TimeAverage(bias[power - 1], mse[power - 1]) for power in (1, 2)}
+    return Law(TOY.posterior_mean, TOY.posterior_variance, first_step, averages, acceptance)
+
+
+@cache
+def _metropolis(scheme: str, h: float) -> tuple[metropolis_oracle.Kernel, np.ndarray, np.ndarray]:
+    """The kernel; bias and mean squared error of the averages of θ, θ² and the acceptance."""
     m, v = TOY.posterior_mean, TOY.posterior_variance
     drift = {"mala": lambda x: (m - x) / (2 * v), "random_walk": np.zeros_like}[scheme]
     kernel = metropolis_oracle.metropolis_kernel(
         lambda x: -((x - m) ** 2) / (2 * v), drift, h, -3 * SD, m + 8 * SD, 1500
     )
-
-    def average(num_steps: int, power: int) -> oracles.TimeAverage:
-        target = TOY.posterior_moment(power)
-        return kernel.time_average(lambda x: x**power, target, theta0, num_steps)
-
-    first_step = 2 * (average(2, 1).bias + m) - theta0
-    averages = {power: average(NUM_STEPS, power) for power in (1, 2)}
-    return Law(m, v, first_step, averages, kernel.mean_acceptance(theta0, NUM_STEPS))
+    x = kernel.points
+    powers = [x**power - TOY.posterior_moment(power) for power in (1, 2)]
+    values = np.column_stack([*powers, kernel.acceptance])
+    return kernel, *kernel.time_averages(values, NUM_STEPS)
 
 
 def _kinetic_chain(case: Case) -> kinetic_oracle.Chain:
@@ -219,6 +226,7 @@ def run(sampler: Any, num_chains: int, seed: int, init: Any = None) -> vr.Run:
         seed=seed,
         init=init,
         functions={"square": lambda position: position**2},
+        moments="diagonal",
         cores=1,
         progress=False,
     )

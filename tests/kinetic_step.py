@@ -97,22 +97,6 @@ def library_steps(
     return jax.jit(jax.vmap(step))(jnp.asarray(index), *arguments)
 
 
-def first_positions(sampler: Any, chains: int, seed: int = 4) -> np.ndarray:
-    """θ_1 of independent chains of a run from `THETA`, which draws velocities, rows and noise."""
-    run = vr.sample(
-        one_step.posterior(),
-        sampler,
-        2,
-        num_chains=chains,
-        seed=seed,
-        init=THETA.astype(np.float32),
-        cores=1,
-        progress=False,
-    )
-    np.testing.assert_array_equal(run.draws[:, 0], np.tile(THETA.astype(np.float32), (chains, 1)))
-    return run.draws[:, 1]
-
-
 def slopes_of_batches(n: int, replace: bool, L: np.ndarray) -> np.ndarray:
     """Lᵀ ĝ at `THETA` on each batch of n rows."""
     z = np.linalg.solve(L, THETA)

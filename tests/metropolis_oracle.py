@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from oracles import TimeAverage
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -31,28 +30,22 @@ class Kernel:
     matrix: np.ndarray
     acceptance: np.ndarray
 
-    def time_average(
-        self, f: Function, target: float, theta0: float, num_steps: int
-    ) -> TimeAverage:
-        """Bias and mean squared error of (1/K) Σ_{k<K} f(θ_k) as an estimate of `target`."""
-        values = f(self.points) - target
+    def time_averages(self, values: np.ndarray, num_steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """E and E of the square of (1/K) Σ_{k<K} f(θ_k), from each point (row) for each f (column).
+
+        `values` holds the functions f on the points.
+        """
         first, second = np.zeros_like(values), np.zeros_like(values)
         for _ in range(num_steps):
-            moved = self.matrix @ first
-            second = values**2 + 2 * values * moved + self.matrix @ second
+            # One product for all: what it takes is to read the matrix.
+            moved, squares = np.split(self.matrix @ np.hstack([first, second]), 2, axis=1)
+            second = values**2 + 2 * values * moved + squares
             first = values + moved
-        bias = self._at(theta0, first) / num_steps
-        return TimeAverage(bias, self._at(theta0, second) / num_steps**2)
+        return first / num_steps, second / num_steps**2
 
-    def mean_acceptance(self, theta0: float, num_steps: int) -> float:
-        """The expected mean of a(θ_k) over k < K."""
-        total = np.zeros_like(self.points)
-        for _ in range(num_steps):
-            total = self.acceptance + self.matrix @ total
-        return self._at(theta0, total) / num_steps
-
-    def _at(self, theta: float, values: np.ndarray) -> float:
-        return float(np.interp(theta, self.points, values))
+    def at(self, theta: float, values: np.ndarray) -> list[float]:
+        """Columns of values on the points, at θ."""
+        return [float(np.interp(theta, self.points, column)) for column in values.T]
 
 
 def metropolis_kernel(

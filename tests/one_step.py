@@ -69,6 +69,29 @@ def nested(theta: np.ndarray) -> Any:
     return {"a": theta[..., 0], "slopes": slopes}
 
 
+def second_positions(sampler: Any, chains: int, is_nested: bool = False) -> np.ndarray:
+    """θ_1 of independent chains from `THETA`: batches, noise and all else drawn by the library."""
+    model = nested_posterior() if is_nested else posterior()
+    theta = THETA.astype(np.float32)
+    run = vr.sample(
+        model,
+        sampler,
+        2,
+        num_chains=chains,
+        seed=4,
+        init=nested(theta) if is_nested else theta,
+        moments="diagonal",
+        cores=1,
+        progress=False,
+        block_size=2,
+    )
+    assert jax.tree.structure(run.draws) == jax.tree.structure(model.init)
+    leaves = [leaf.reshape(chains, 2, -1) for leaf in jax.tree.leaves(run.draws)]
+    draws = np.concatenate(leaves, axis=2)
+    np.testing.assert_array_equal(draws[:, 0], np.tile(theta, (chains, 1)))
+    return draws[:, 1]
+
+
 def numpy_step(
     rows: Any, xi: np.ndarray, h: float, L: np.ndarray, kappa: float, V: np.ndarray
 ) -> np.ndarray:

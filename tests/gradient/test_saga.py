@@ -152,8 +152,9 @@ def test_the_oracle_is_right_by_enumeration():
 def toy_run(sampler, num_chains=4096):
     posterior = vr.gaussian_mean(battery.ROWS, prior_scale=TOY.sigma_theta, noise_scale=TOY.sigma_x)
     return vr.sample(
-        posterior, sampler, 400, num_chains=num_chains, seed=4, cores=1, progress=False, burn_in=100
-    )
+        posterior, sampler, 400, num_chains=num_chains, seed=4, burn_in=100, moments="diagonal",
+        cores=1, progress=False,
+    )  # fmt: skip
 
 
 def z_scores(run, variance, rho):

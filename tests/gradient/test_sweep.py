@@ -162,7 +162,7 @@ LAWS = [(6, False, H), (6, True, H), (5, False, H), (5, True, H), (2, True, H), 
 
 def toy_run(sampler, num_steps=600, num_chains=2048, **keywords):
     posterior = vr.gaussian_mean(battery.ROWS, prior_scale=TOY.sigma_theta, noise_scale=TOY.sigma_x)
-    keywords = {"cores": 1, "progress": False, "seed": 3, **keywords}
+    keywords = {"cores": 1, "progress": False, "moments": "diagonal", "seed": 3, **keywords}
     return vr.sample(posterior, sampler, num_steps, num_chains=num_chains, **keywords)
 
 

@@ -52,7 +52,7 @@ def test_law_of_the_first_step(replace, preconditioner):
         return mean, reach**2 * noise + h**2 / 4 * (1 - c**2) * np.eye(3)
 
     sampler = vr.BAOAB(H, FRICTION, vr.Minibatch(2, replace), value)
-    kinetic_step.check_law(kinetic_step.first_positions(sampler, 10_000), law, L, H)
+    kinetic_step.check_law(one_step.second_positions(sampler, 10_000), law, L, H)
 
 
 def test_two_half_kicks_share_their_gradient():

@@ -54,19 +54,15 @@ def law_of_two_steps(n, replace, L, h):
 
 @pytest.mark.parametrize(("replace", "preconditioner"), [(False, "dense"), (True, "vector")])
 def test_conditional_law_of_a_run(replace, preconditioner):
-    value, chains = PRECONDITIONERS[preconditioner], 10_000
-    theta = THETA.astype(np.float32)
+    value = PRECONDITIONERS[preconditioner]
     sampler = vr.LeimkuhlerMatthews(H, vr.Minibatch(2, replace), value)
     with jax.numpy_dtype_promotion("strict"):
-        run = vr.sample(
-            one_step.posterior(), sampler, 3, num_chains=chains, seed=4, init=theta, cores=1,
-            progress=False,
-        )  # fmt: skip
+        draws = one_step.second_positions(sampler, 10_000)
     L = one_step.factor(value)
     exact = law_of_two_steps(2, replace, L, H)
-    assert np.abs(one_step.z_scores(run.draws[:, 1], *exact)).max() < 4
+    assert np.abs(one_step.z_scores(draws, *exact)).max() < 4
     other = law_of_two_steps(2, replace, L, 1.1 * H)
-    assert np.abs(one_step.z_scores(run.draws[:, 1], *other)).max() > 6
+    assert np.abs(one_step.z_scores(draws, *other)).max() > 6
 
 
 def test_each_normal_is_used_in_two_steps():

@@ -66,8 +66,8 @@ def test_never_leaves_the_support():
 
     posterior = vr.Posterior(log_prior, lambda position, row: 0.0 * row, np.zeros(2), 1.0)
     run = vr.sample(
-        posterior, vr.MALA(1.5), 500, num_chains=2000, seed=2, cores=1, progress=False,
-        functions={"square": lambda position: position**2},
+        posterior, vr.MALA(1.5), 500, num_chains=2000, seed=2, moments="diagonal", cores=1,
+        progress=False, functions={"square": lambda position: position**2},
     )  # fmt: skip
     assert run.status.ok
     late = run.draws[:, 100:].astype(float)

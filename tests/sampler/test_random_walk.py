@@ -61,8 +61,9 @@ def test_never_leaves_the_support():
 
     posterior = vr.Posterior(log_prior, lambda position, row: 0.0 * row, np.zeros(2), 0.5)
     run = vr.sample(
-        posterior, vr.RandomWalk(0.3), 500, num_chains=2000, seed=2, cores=1, progress=False
-    )
+        posterior, vr.RandomWalk(0.3), 500, num_chains=2000, seed=2, moments="diagonal", cores=1,
+        progress=False,
+    )  # fmt: skip
     late = run.draws[:, 100:].astype(float)
     assert 0 < late.min() < late.max() < 1
     for values, exact in [(late, 0.5), ((late - 0.5) ** 2, 1 / 12)]:

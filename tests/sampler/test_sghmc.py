@@ -79,7 +79,7 @@ def test_law_of_the_first_step(replace, preconditioner, covariance):
         return np.linalg.solve(L, THETA) + h**2 * slopes.mean(axis=0), h**2 * noise
 
     sampler = vr.SGHMC(H, FRICTION, vr.Minibatch(3, replace), value, argument(covariance, replace))
-    draws = kinetic_step.first_positions(sampler, 20_000)
+    draws = one_step.second_positions(sampler, 20_000)
     kinetic_step.check_law(draws, law, L, H)
     if covariance:
         mean, plain = law(H, subtract=None)

@@ -65,7 +65,7 @@ def test_law_of_the_first_step(replace, preconditioner):
         return np.linalg.solve(L, THETA) + mean, spread + h**2 / 4 * (chance @ heat) * np.eye(3)
 
     sampler = vr.SGNHT(H, vr.Minibatch(2, replace), DIFFUSION, value)
-    kinetic_step.check_law(kinetic_step.first_positions(sampler, 10_000), law, L, H)
+    kinetic_step.check_law(one_step.second_positions(sampler, 10_000), law, L, H)
 
 
 # On the toy model in whitened units: no closed form, for ξ multiplies v.
@@ -139,6 +139,7 @@ def test_posterior_where_the_step_is_fine(gradient, h):
         burn_in=500,
         keep_every=None,
         functions={"square": lambda theta: (theta - TOY.posterior_mean) ** 2},
+        moments="diagonal",
         cores=1,
         progress=False,
     )

@@ -83,7 +83,7 @@ def test_law_of_the_first_step(replace, preconditioner):
         return mean, spread + left * np.eye(3)
 
     sampler = vr.UBU(H, FRICTION, vr.Minibatch(2, replace), value)
-    kinetic_step.check_law(kinetic_step.first_positions(sampler, 10_000), law, L, H)
+    kinetic_step.check_law(one_step.second_positions(sampler, 10_000), law, L, H)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

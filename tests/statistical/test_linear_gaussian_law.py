@@ -138,6 +138,7 @@ def test_covariance(case):
             burn_in=100,
             keep_every=None,
             functions={"products": lambda theta: jnp.outer(theta - mean, theta - mean)},
+            moments="diagonal",
             cores=1,
             progress=False,
         )

@@ -15,7 +15,7 @@ from virial.coupled.extrapolate import Bias, extrapolate
 from virial.coupled.levels import BLOCK, Levels
 from virial.forecast.table import percent, sentences, table, worst_first
 from virial.gradient import Estimator
-from virial.gradient.words import chain_key
+from virial.gradient.words import chain_keys
 from virial.posterior import Posterior
 from virial.run import Run
 from virial.run.arguments import fingerprint, positions
@@ -178,7 +178,7 @@ def richardson(
     preconditioner = fit(sampler.preconditioner, posterior.num_dimensions, posterior.dtype)
     fitted = replace(sampler, preconditioner=preconditioner)  # pyright: ignore[reportArgumentType]
     program = Program(posterior, fitted, sampler.gradient.prepare(posterior), {}, None, "full", C)
-    keys = np.stack([chain_key(run.settings.seed, c) for c in range(C)])
+    keys = chain_keys(run.settings.seed, C)
     at = positions(posterior, None, C)
     structure = jax.tree.structure(jax.eval_shape(program.init, program.problem, keys, at))
     states = jax.tree.unflatten(structure, jax.tree.leaves(run.checkpoint.states))

@@ -121,13 +121,26 @@ def chain_key(seed: int, chain: int) -> UInt32[np.ndarray, "2"]:
     for name, value in (("seed", seed), ("chain", chain)):
         if not 0 <= value < 2**64:
             raise ValueError(f"{name} must lie in 0…2⁶⁴−1, got {value}.")
-    # Arrays of one element: NumPy scalars would warn of the overflow that a hash lives from.
-    k0, k1, x0, x1 = (
-        np.array([word], np.uint32)
-        for value in (int(seed), int(chain))
-        for word in (value & 0xFFFFFFFF, value >> 32)
+    return _keys(int(seed), np.array([chain], np.uint64))[0]
+
+
+def chain_keys(seed: int, num_chains: int) -> UInt32[np.ndarray, "chain 2"]:
+    """The keys of chains 0 … num_chains − 1 of a seed, 0 … 2⁶⁴ − 1, at once.
+
+    Example:
+        >>> bool((chain_keys(seed=0, num_chains=4)[3] == chain_key(seed=0, chain=3)).all())
+        True
+    """
+    return _keys(seed, np.arange(num_chains, dtype=np.uint64))
+
+
+def _keys(seed: int, chains: np.ndarray) -> np.ndarray:
+    # Arrays throughout: NumPy scalars would warn of the overflow that a hash lives from.
+    (k0, x0), (k1, x1) = (
+        [(values >> shift).astype(np.uint32) for values in (np.array([seed], np.uint64), chains)]
+        for shift in (0, 32)
     )
-    return np.concatenate(_threefry((k0, k1), x0, x1))
+    return np.stack(_threefry((k0, k1), x0, x1), axis=-1)
 
 
 def fold(key: Key, number: Int32[Array, ""] | UInt32[Array, ""] | int) -> Key:

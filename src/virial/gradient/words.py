@@ -18,11 +18,12 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int32, UInt32
 
-from virial.gradient.threefry import Key, block_pairs, chain_key, fold
+from virial.gradient.threefry import Key, block_pairs, chain_key, chain_keys, fold
 
 __all__ = [
     "Key",
     "chain_key",
+    "chain_keys",
     "fold",
     "multiply_high",
     "standard_normals",

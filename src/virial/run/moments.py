@@ -158,7 +158,7 @@ class TimeGroups:
 
         Each chain's are about its first position: to be put together they need one origin.
         """
-        weight, total, square = self.table
+        weight, total, square = self.table[:, :, : self.used]
         e = e[:, None]
         moved = [weight, total + weight * e, square + 2 * e * total + weight * e**2]
         return self.replaced(np.stack(moved))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from virial.equations import MomentEquations
-from virial.gradient.words import chain_key
+from virial.gradient.words import chain_keys
 from virial.posterior import Posterior
 from virial.run import arguments
 from virial.run.advice import status_of, warn
@@ -98,7 +98,7 @@ def sample(
         cores, init, resume, block_size,
     )  # fmt: skip
     program = _program(posterior, sampler, request)
-    keys = np.stack([chain_key(request.seed, c) for c in range(request.num_chains)])
+    keys = chain_keys(request.seed, request.num_chains)
     with interruptible() as stop, _screen(progress, program, request, resume) as screen:
         start = _begin(program, keys, init, request, resume)
         ahead = request.num_steps - start.block * program.block_size
