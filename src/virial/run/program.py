@@ -125,7 +125,7 @@ class Program:
 
     def init(self, problem: Problem, keys: Array, positions: Array) -> PyTree:
         """The states of all chains at their first positions."""
-        return lax.map(lambda pair: self._init_chain(problem, *pair), (keys, positions))
+        return lax.map(lambda pair: self._begin(problem, *pair), (keys, positions))
 
     def chunk(
         self, problem: Problem, keys: Array, states: PyTree, limits: Limits
@@ -144,6 +144,11 @@ class Program:
             return done
         rest = lax.map(one, jax.tree.map(lambda leaf: leaf[whole:], chains))
         return jax.tree.map(lambda *parts: jnp.concatenate(parts), done, rest)
+
+    @cached_property
+    def _begin(self) -> Callable[..., ChainState]:
+        """`_init_chain`, likewise."""
+        return jax.jit(self._init_chain, inline=True)
 
     def _init_chain(self, problem: Problem, key: Array, position: Array) -> ChainState:
         sampler, source = problem.sampler, self._source(problem)
@@ -176,10 +181,15 @@ class Program:
 
         def block(b: Array, carry: tuple[PyTree, dict[str, Array]]) -> Any:
             state, buffers = carry
-            state, sums = self._run_block(problem, state, key, limits, b)
+            state, sums = self._block(problem, state, key, limits, b)
             return state, jax.tree.map(lambda into, value: put(into, value, b), buffers, sums)
 
         return lax.fori_loop(jnp.int32(0), limits.num_blocks, block, (state, buffers))
+
+    @cached_property
+    def _block(self) -> Callable[..., tuple[PyTree, dict[str, Array]]]:
+        """`_run_block`, traced once, for its shapes and for the chunk, whose part it becomes."""
+        return jax.jit(self._run_block, inline=True)
 
     def _run_block(
         self, problem: Problem, state: ChainState, key: Array, limits: Limits, b: Array
@@ -335,7 +345,7 @@ class Program:
         """Shapes of what a step emits."""
 
         def emission(problem: Problem, key: Array, position: Array) -> Emission:
-            state = self._init_chain(problem, key, position)
+            state = self._begin(problem, key, position)
             noise = self.noise(problem.sampler, key, jnp.uint32(0), 1)
             drawn = self.draw(problem, key, 0, 1)
             mine, noise = jax.tree.map(lambda leaf: leaf[0], (drawn, noise))
@@ -361,8 +371,8 @@ class Program:
         position = self.posterior.flatten(self.posterior.init)
 
         def sums(problem: Problem, key: Array, position: Array) -> dict[str, Array]:
-            state = self._init_chain(problem, key, position)
-            return self._run_block(problem, state, key, limits, jnp.int32(0))[1]
+            state = self._begin(problem, key, position)
+            return self._block(problem, state, key, limits, jnp.int32(0))[1]
 
         key = jax.ShapeDtypeStruct((2,), jnp.uint32)
         return jax.eval_shape(sums, self.problem, key, position)
