@@ -43,7 +43,8 @@ def test_a_failure_stays_alone(
     assert code == 1
     assert "FAILED: RuntimeError: no | luck" in err
     assert "RuntimeError" in (tmp_path / "fig2.error.txt").read_text(encoding="utf-8")
-    assert max(cell_len(line) for line in out.splitlines() if "The page" not in line) <= 80
+    lines = [*out.splitlines(), *err.splitlines()]
+    assert max(cell_len(line) for line in lines if "The page" not in line) <= 80
     assert {"fig1.csv", "fig1.svg", "fig1.png", "claims.md"} <= {p.name for p in tmp_path.iterdir()}
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml") == 2
@@ -55,6 +56,15 @@ def test_a_failure_stays_alone(
 def test_an_unknown_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["reproduce", "fig9", "--out", str(tmp_path)]) == 1
     assert "there is no 'fig9'" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reproduce, "reproduce", pytest.fail)
+    (tmp_path / "file").touch()
+    assert main.main(["reproduce", "--out", str(tmp_path / "file")]) == 1
+    assert "virial reproduce: " in capsys.readouterr().err
 
 
 def test_parts_come_in_the_papers_order() -> None:

@@ -17,18 +17,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "bench":
         return bench.run(arguments.rest)
     single_thread()
-    if arguments.command == "reproduce":
-        return reproduce.run(arguments.names, arguments.out, arguments.fast)
-    # Imported late: JAX must not start before `single_thread`.
-    from virial.cli import commands
-
-    run = {
-        "demo": commands.demo,
-        "fit": commands.fit_table,
-        "plan": commands.plan_table,
-        "audit": commands.audit_file,
-    }[arguments.command]
     try:
+        if arguments.command == "reproduce":
+            return reproduce.run(arguments.names, arguments.out, arguments.fast)
+        # Imported late: JAX must not start before `single_thread`.
+        from virial.cli import commands
+
+        run = {
+            "demo": commands.demo,
+            "fit": commands.fit_table,
+            "plan": commands.plan_table,
+            "audit": commands.audit_file,
+        }[arguments.command]
         run(arguments)
     except (MissingExtra, ValueError, OSError) as error:
         print(f"virial {arguments.command}: {error}", file=sys.stderr)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from virial.paper.reproduce import Outcome
-from virial.picture import MissingExtra, figure
+from virial.picture import figure
+
+_INDENT = " " * 9
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,16 +32,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(names: list[str], out: Path, fast: bool) -> int:
-    """Makes what was asked for and returns an exit code: 1 where anything failed."""
+    """Makes what was asked for and returns an exit code: 1 where anything failed.
+
+    Raises:
+        MissingExtra: there is nothing to draw with.
+        ValueError: the paper has no such part.
+        OSError: `out` cannot be written to.
+    """
     from virial.paper import page, report, reproduce
 
     console, screen = Console(highlight=False), Console(stderr=True, highlight=False)
-    try:
-        figure(1, 1)  # so that a missing package is told of before the work, not after
-        parts = reproduce.choose(names)
-    except (MissingExtra, ValueError) as error:
-        screen.print(f"virial reproduce: {error}", markup=False, soft_wrap=True)
-        return 1
+    # What would stop it is told of before the work, not after.
+    figure(1, 1)
+    parts = reproduce.choose(names)
+    out.mkdir(parents=True, exist_ok=True)
     outcomes = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
@@ -61,8 +68,8 @@ def run(names: list[str], out: Path, fast: bool) -> int:
 
 
 def _line(outcome: Outcome) -> str:
-    """One part's outcome in a line or two."""
+    """One part's outcome in a few lines of a terminal's width."""
     head = f"{outcome.part.name:<8} {outcome.part.title}, {outcome.seconds:.0f} s"
-    if outcome.error:
-        return f"{head}\n         FAILED: {outcome.error}"
-    return head if outcome.agreement is None else f"{head}\n         {outcome.agreement}"
+    told = f"FAILED: {outcome.error}" if outcome.error else str(outcome.agreement or "")
+    below = textwrap.wrap(told, 79, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    return "\n".join([head, *below])

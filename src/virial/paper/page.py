@@ -56,7 +56,7 @@ def _figure(outcome: Outcome) -> str:
 <source media="(max-width: 44rem)" srcset="{_embedded(outcome.narrow)}">
 <img src="{_embedded(outcome.wide)}" alt="{title}; the numbers are in {name}.csv">
 </picture>
-<figcaption>{escape(outcome.caption)} <a href="{name}.csv">Numbers</a></figcaption>
+<figcaption>{_formula(outcome.caption)} <a href="{name}.csv">Numbers</a></figcaption>
 {verdict}
 </figure>"""
 
@@ -101,10 +101,11 @@ def _formula(text: str) -> str:
     """Escapes a text; ^ and _ become superscripts and subscripts, hyphens before digits minus.
 
     Example:
-        >>> _formula("K^(−1/3), N^-0.2, h_k < -1")
-        'K<sup>−1/3</sup>, N<sup>−0.2</sup>, h<sub>k</sub> &lt; −1'
+        >>> _formula("K^(−1/3), N^-0.2, h_k < -1, 3e-05")
+        'K<sup>−1/3</sup>, N<sup>−0.2</sup>, h<sub>k</sub> &lt; −1, 3·10<sup>−5</sup>'
     """
-    text = re.sub(r"(?<![\w²])-(?=\d)", "−", escape(text))
+    text = re.sub(r"(?<=\d)e([+-]\d+)\b", lambda m: f"·10^{int(m[1])}", escape(text))
+    text = re.sub(r"(?<![\w²])-(?=\d)", "−", text)
     text = re.sub(r"\^\(([^)]*)\)|\^(−?[\w.]*\w)", lambda m: f"<sup>{m[1] or m[2]}</sup>", text)
     return re.sub(r"_([\w∞])", r"<sub>\1</sub>", text)
 

@@ -72,10 +72,12 @@ def reproduce(
     for part in parts:
         tell(part)
         began = time.perf_counter()
+        traced = out / f"{part.name}.error.txt"
+        traced.unlink(missing_ok=True)  # of an earlier run
         try:
             outcome = _made(part, out, fast, began)
         except Exception as error:  # whatever it is, the other figures are made
-            (out / f"{part.name}.error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            traced.write_text(traceback.format_exc(), encoding="utf-8")
             line = f"{type(error).__name__}: {error}"
             outcome = Outcome(part, time.perf_counter() - began, error=line)
         yield outcome
