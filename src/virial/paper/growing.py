@@ -63,7 +63,12 @@ def numbers(fast: bool = False) -> Table:
                     rows += [
                         {**row, "N": N, "power": power}
                         for row in simulated(
-                            toy, scheme, n, R, 3_000 if fast else 20_000, 24, first=_FIRST
+                            toy,
+                            scheme,
+                            n,
+                            R,
+                            *((3_000, 120) if fast else (20_000, 24)),
+                            first=_FIRST,
                         )
                     ]
     return Table.of(rows)

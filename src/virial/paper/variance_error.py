@@ -45,7 +45,9 @@ def numbers(fast: bool = False) -> Table:
             ]  # fmt: skip
             # All rows of the largest data at every step would take longer than all the rest.
             few = (
-                {"sgld": (10, 1000), "euler": ()} if fast else {"sgld": SIZES, "euler": SIZES[:-1]}
+                {"sgld": (10, 10_000), "euler": ()}
+                if fast
+                else {"sgld": SIZES, "euler": SIZES[:-1]}
             )
             if N in few[scheme]:
                 rows += _simulated(toy, scheme, n, 3_000 if fast else 30_000)
