@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -46,3 +47,14 @@ class Claim:
         if self.holds:
             return Verdict.HOLDS
         return Verdict.CONDITION if self.condition and self.conditioned else Verdict.FAILS
+
+
+def settled(true: Sequence[bool] | np.ndarray) -> int:
+    """The index from which on something is true throughout; the last one where it never is.
+
+    Example:
+        >>> settled([True, False, True, True]), settled([True, True]), settled([True, False])
+        (2, 0, 1)
+    """
+    whole = int(np.cumprod(np.asarray(true, bool)[::-1]).sum())
+    return min(len(true) - whole, len(true) - 1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from virial.paper import chains
-from virial.paper.claim import Claim
+from virial.paper.claim import Claim, settled
 from virial.paper.data import NUM_ROWS, quantile_toy
 from virial.paper.experiment import Experiment
 from virial.paper.scores import mse_score
@@ -167,7 +167,7 @@ def _order(toy: GaussianToy) -> list[Claim]:
         ("Both MSE₂ decrease with increasing subset size n.", falls),
         ("Both MSE₂ are higher than that of the Euler method.", above),
     ):
-        from_here = lengths[_last_false(true) + 1] if not true[-1] or not true.all() else lengths[0]
+        from_here = lengths[settled(true)]
         where = "at every K" if true.all() else f"not at all K up to {from_here}"
         found.append(
             Claim(
@@ -176,10 +176,6 @@ def _order(toy: GaussianToy) -> list[Claim]:
             )
         )  # fmt: skip
     return found
-
-
-def _last_false(values: np.ndarray) -> int:
-    return int(np.flatnonzero(~values)[-1])
 
 
 def _passes(toy: GaussianToy) -> Claim:

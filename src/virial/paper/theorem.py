@@ -14,7 +14,7 @@ import numpy as np
 
 import virial as vr
 from virial.paper import example
-from virial.paper.claim import Claim
+from virial.paper.claim import Claim, settled
 from virial.paper.experiment import Experiment
 from virial.paper.scores import mse_score
 from virial.paper.table import Table
@@ -214,7 +214,26 @@ def caption(table: Table) -> str:
 
 def claims(table: Table) -> list[Claim]:
     """The theorem, its consequences, and the remark on decreasing steps."""
-    return [*_asymptotics(table), *_finite(table), *_optimum(table)]
+    return [_trade_off(table), *_asymptotics(table), *_finite(table), *_optimum(table)]
+
+
+def _trade_off(table: Table) -> Claim:
+    """From which K on |bias| grows and variance falls at every step of the grid of h."""
+    finite = table.where(kind="finite")
+    lengths = table.distinct("steps")
+    monotone = []
+    for K in lengths:
+        part = finite.where(steps=K)
+        variance = part["mse"] - part["bias"] ** 2
+        monotone.append((np.all(np.diff(abs(part["bias"])) > 0), np.all(np.diff(variance) < 0)))
+    bias, variance = (np.array(each) for each in zip(*monotone, strict=True))
+    first = [lengths[settled(each)] for each in (bias, variance)]
+    return Claim(
+        "Introduction", "Bias increases and variance decreases monotonically with h.",
+        f"h = {np.min(finite['h']):.3g} … {np.max(finite['h']):.3g}: the variance for K ≥ "
+        f"{first[1]}, |bias| for K ≥ {first[0]}; before, what the start leaves falls with h",
+        bool(np.all(bias & variance)), f"K ≥ {max(first)} steps", bool(bias[-1] & variance[-1]),
+    )  # fmt: skip
 
 
 def _asymptotics(table: Table) -> list[Claim]:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from virial.paper.claim import Claim
-from virial.paper.statements import appendix, large_data, toy_model, weak_errors
+from virial.paper.statements import (
+    appendix,
+    expansions,
+    large_data,
+    poisson,
+    toy_model,
+    variance_limits,
+    weak_errors,
+)
 
 
 def claims() -> list[Claim]:
@@ -11,6 +19,9 @@ def claims() -> list[Claim]:
     return [
         *toy_model.claims(),
         *weak_errors.claims(),
+        *expansions.claims(),
+        *poisson.claims(),
         *large_data.claims(),
+        *variance_limits.claims(),
         *appendix.claims(),
     ]
