@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import growth, truth
+from benchmarks.answer import section as answer
 from benchmarks.page import circumstances
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +30,7 @@ class Section(NamedTuple):
 
 
 SECTIONS = {
+    "answer": Section(answer.measure, answer.show),
     "growth": Section(growth.measure, growth.show),
     "truth": Section(truth.measure, truth.show),
 }

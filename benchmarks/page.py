@@ -41,12 +41,11 @@ def machine(packages: Sequence[str] = PACKAGES) -> str:
     )
 
 
-def circumstances(seconds: float) -> str:
-    """Machine, versions, load and date, a sentence each."""
-    return (
-        f"*{machine()}. {time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes; load average "
-        f"{os.getloadavg()[2]:.1f}.*\n"
-    )
+def circumstances(seconds: float | None = None) -> str:
+    """Machine, versions, date and load; how long it took where that is known."""
+    took = "" if seconds is None else f", {seconds / 60:.0f} minutes"
+    date, load = time.strftime("%Y-%m-%d"), os.getloadavg()[2]
+    return f"*{machine()}. {date}{took}; load average {load:.1f}.*\n"
 
 
 def _processor() -> str:

@@ -49,9 +49,14 @@ class Weighted(NamedTuple):
 
 
 def weighted(
-    log_density: Callable, mode: np.ndarray, L: np.ndarray, draws: int, seed: int = 0
+    log_density: Callable,
+    mode: np.ndarray,
+    L: np.ndarray,
+    draws: int,
+    seed: int = 0,
+    block: int = BLOCK,
 ) -> Weighted:
-    """Moments under exp(log_density) from `draws` of its normal approximation."""
+    """Moments under exp(log_density) from `draws` of its normal approximation, in blocks."""
     with warnings.catch_warnings():
         # The last release for Python 3.11 announces the next one at every import.
         warnings.simplefilter("ignore", FutureWarning)
@@ -61,8 +66,8 @@ def weighted(
     density = jax.jit(lambda z: jax.lax.map(lambda v: log_density(middle + factor @ v), z))
     rng = np.random.default_rng(seed)
     logs, sums = [], []
-    for _ in range(draws // BLOCK):
-        half = rng.standard_normal((BLOCK // 2, len(mode)))
+    for _ in range(draws // block):
+        half = rng.standard_normal((block // 2, len(mode)))
         z = np.concatenate([half, -half])
         log_w = np.asarray(density(z)) + np.sum(z**2, axis=1) / 2
         logs.append(log_w)
@@ -73,7 +78,7 @@ def weighted(
     def moments(keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         total, first, second, plain = (part[keep].sum(axis=0) for part in parts)
         mean = first / total
-        covariance = np.eye(len(mean)) + second / total - plain / (keep.sum() * BLOCK)
+        covariance = np.eye(len(mean)) + second / total - plain / (keep.sum() * block)
         covariance -= np.outer(mean, mean)
         return mode + L @ mean, np.sqrt(np.einsum("ij,jk,ik->i", L, covariance, L))
 

@@ -1,0 +1,227 @@
+"""The section of the page: every contender on every problem, and who gets there first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.answer.problems import Effort, Problem, problem
+from benchmarks.measure import environment
+from benchmarks.page import circumstances, table
+
+PATH = Path(__file__).parents[1] / "results" / "answer.json"
+GOALS = ("0.05", "0.01")
+NAMES = ("cancer", "plain", "hierarchical", "million")
+RMSES = (0.05, 0.03, 0.02, 0.01, 0.005)
+Lines = list[dict[str, Any]]
+
+
+def _own(posed: Problem, rmse: float) -> Lines:
+    from benchmarks.answer.own import autopilot
+
+    return autopilot(posed, rmse)
+
+
+def _exact(posed: Problem, name: str, *options: Any) -> Lines:
+    from benchmarks.answer import exact
+
+    return getattr(exact, name)(posed, *options)
+
+
+def _sgld(posed: Problem, library: str) -> Lines:
+    from benchmarks.answer.walks import sgld
+
+    return sgld(posed, library)
+
+
+# Imported where they run: JAX reads how many threads it may have when it starts.
+CONTENDERS: dict[str, Callable[[Problem], Lines]] = {
+    **{f"virial {rmse}": partial(_own, rmse=rmse) for rmse in RMSES},
+    **{
+        f"{library} {metric}": lambda posed, *which, options=(library, metric): _exact(
+            posed, "nuts", *options
+        )
+        for library in ("numpyro", "nutpie")
+        for metric in ("whitened", "default")
+    },
+    "laplace": lambda posed: _exact(posed, "laplace"),
+    "importance": lambda posed: _exact(posed, "importance"),
+    **{
+        f"{library} SGLD": partial(_sgld, library=library) for library in ("BlackJAX", "posteriors")
+    },
+}
+
+
+def contenders(posed: Problem) -> list[str]:
+    """Those that a problem has the effort for."""
+    left = {metric for metric in ("whitened", "default") if metric not in posed.effort.draws}
+    return [name for name in CONTENDERS if name.split()[-1] not in left]
+
+
+def measure(toy: bool = False, tell: Callable[[str], None] = lambda what: None) -> dict[str, Any]:
+    """All of it, each contender in a process of one thread."""
+    lines: Lines = []
+    for name in ("toy",) if toy else NAMES:
+        for contender in contenders(problem(name)):
+            tell(f"{name}: {contender}")
+            answer = subprocess.run(
+                [sys.executable, "-m", "benchmarks.answer", name, contender],
+                env=environment("one thread"), stdout=subprocess.PIPE, check=True,
+            ).stdout  # fmt: skip
+            lines += json.loads(answer)
+    return {"lines": lines}
+
+
+def keep(lines: Lines) -> None:
+    """Puts lines of one contender into the file, in the place of its older ones."""
+    from benchmarks.__main__ import PAGE, page
+
+    found = json.loads(PATH.read_text()) if PATH.exists() else {"lines": []}
+    which = {(line["problem"], line["contender"]) for line in lines}
+    old = [line for line in found["lines"] if (line["problem"], line["contender"]) not in which]
+    found = {"lines": old + lines, "circumstances": circumstances(None)}
+    PATH.write_text(json.dumps(found, indent=1) + "\n")
+    PAGE.write_text(page())
+
+
+def show(found: dict[str, Any]) -> str:
+    """The section of the page."""
+    parts = [_INTRODUCTION.format(seconds=Effort.seconds)]
+    for name in dict.fromkeys(line["problem"] for line in found["lines"]):
+        posed = problem(name)
+        lines = [line for line in found["lines"] if line["problem"] == name]
+        rows, fastest = _rows(lines, posed)
+        parts.append(f"### {posed.title}: N = {posed.N:,}, d = {len(posed.reference.mean)}\n")
+        parts.append(table(_HEADER, rows))
+        parts.append(f"{_winners(fastest)} {_laws(lines)}{_reference(posed)}\n")
+        parts += [
+            f"- {line['label']} does not run: `{line['absent']}`\n"
+            for line in lines
+            if "absent" in line
+        ]
+    return "\n".join(parts)
+
+
+_HEADER = (
+    "", "5 %: s", "row gradients", "1 %: s", "row gradients", "in the end: mean", "sd"
+)  # fmt: skip
+
+
+def _rows(lines: Lines, posed: Problem) -> tuple[list[list[str]], dict[str, tuple[str, bool]]]:
+    """The table, and of each goal who is fastest and whether that one is exact."""
+    entries = _ours([line for line in lines if line["label"] == "virial"])
+    entries += [line for line in lines if "goals" in line]
+    fastest = {}
+    for goal in GOALS:
+        there = [entry for entry in entries if entry["goals"].get(goal)]
+        if there:
+            best = min(there, key=lambda entry: entry["goals"][goal]["seconds"])
+            fastest[goal] = best["label"], best["exact"]
+    rows = []
+    for entry in entries:
+        cells = [entry["label"]]
+        for goal in GOALS:
+            first = fastest.get(goal, ("", False))[0] == entry["label"]
+            cells += _cells(entry["goals"].get(goal), first)
+        rows.append([*cells, f"{entry['worst_mean']:.3f} sd", f"{100 * entry['worst_sd']:.2g} %"])
+    return rows, fastest
+
+
+def _cells(cost: dict[str, Any] | None, first: bool) -> list[str]:
+    if cost is None:
+        return ["–", "–"]
+    seconds, rows = f"{cost['seconds']:.3g}", f"{cost['row_gradients']:.1e}".replace("e+", "e")
+    seconds = f"*{seconds}*" if cost["computed"] else seconds
+    return [f"**{seconds}**" if first else seconds, rows]
+
+
+def _ours(lines: Lines) -> Lines:
+    """One entry: for each goal the largest rmse all of whose seeds are within it."""
+    lines = sorted(lines, key=lambda line: -line["rmse"])
+    done = [line for line in lines if "errors" in line]
+    if not done:
+        return []
+    goals = {}
+    for goal in GOALS:
+        good = [line for line in done if _spread(line) <= float(goal)]
+        if good:
+            cost = {key: good[0][key] for key in ("seconds", "row_gradients", "rmse")}
+            goals[goal] = cost | {"computed": False}
+    asked = ", ".join(f"{goals[goal]['rmse']:g}" for goal in GOALS if goal in goals)
+    return [
+        {
+            "label": f"virial, `vr.sample(posterior, rmse=…)`{': ' if asked else ''}{asked}",
+            "exact": False,
+            "goals": goals,
+            "worst_mean": max(each["worst_mean"] for each in done[-1]["errors"]),
+            "worst_sd": max(each["worst_sd"] for each in done[-1]["errors"]),
+        }
+    ]
+
+
+def _spread(line: dict[str, Any]) -> float:
+    return max(max(each["worst_mean"], each["worst_sd"]) for each in line["errors"])
+
+
+def _winners(fastest: dict[str, tuple[str, bool]]) -> str:
+    said = [
+        f"Fastest to {100 * float(goal):g} %: {label.split(',')[0] if 'virial' in label else label}"
+        + (", an exact method." if exact else ".")
+        for goal, (label, exact) in fastest.items()
+    ]
+    return " ".join(said)
+
+
+def _laws(lines: Lines) -> str:
+    laws = [line["law"] for line in lines if line.get("exact") and "law" in line]
+    tails = [line["pareto_k"] for line in lines if "pareto_k" in line]
+    said = ""
+    if laws:
+        said = (
+            "Exact methods beside the reference, mean squared error in standard errors: at most "
+            f"{max(laws):.2f} (1 if the law is right). "
+        )
+    return said + "".join(f"Pareto k̂ of the weights {k:.2f}. " for k in tails)
+
+
+def _reference(posed: Problem) -> str:
+    exact = posed.reference
+    mean, sd = np.max(exact.mean_error / exact.sd), np.max(exact.sd_error / exact.sd)
+    return (
+        f"Reference: {exact.facts['sampler']}; its own standard errors up to {mean:.4f} sd and "
+        f"{100 * sd:.2g} %."
+    )
+
+
+_INTRODUCTION = """\
+## Time to an answer
+
+Seconds and row gradients until every mean is within 5 % (1 %) of a posterior sd, and every sd
+within 5 % (1 %). Seconds are of the processor, one thread, from rows in memory on, with
+compilation, warm-up and the search for the mode, from which all start; imports and the reading of
+files are left out. On a quiet machine they are those of the wall.
+
+- **virial**: the largest rmse of 0.05, 0.03, 0.02, 0.01, 0.005 whose corrected numbers are within
+  the goal for three seeds of three. A position at which mode or plan takes derivatives of all rows
+  counts as N row gradients.
+- **NUTS** and **importance sampling**: draws until all coordinates are within at once with
+  probability 0.95, from the standard errors of one run; *in italics* where the run was shorter
+  than that: then seconds are computed. *Whitened*: in coordinates that the curvature at the mode
+  makes round. *Repaired*: by the virial of 2d or more of the same draws and the gradients there.
+  The flights'
+  rows are collected for both where they are equal, 3.7 times fewer, which this library and SGLD do
+  not do; [the flights](flights.md) has the seconds on all rows too.
+- **SGLD** of BlackJAX and posteriors: the best of four step sizes, 0.3 to 10 % of what is stable,
+  found with the truth in hand, its seconds alone counted; until the error stays within. {seconds:g}
+  seconds each: "–" where that was not enough.
+- **Laplace**: the mode and the curvature there, as they are.
+
+*In the end*: the worst mean and sd of all coordinates when the run was over.
+"""
