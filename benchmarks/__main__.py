@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import growth, truth
+from benchmarks import growth, steps, truth
 from benchmarks.answer import section as answer
 from benchmarks.page import circumstances
 
@@ -30,6 +30,7 @@ class Section(NamedTuple):
 
 
 SECTIONS = {
+    "steps": Section(steps.measure, steps.show),
     "answer": Section(answer.measure, answer.show),
     "growth": Section(growth.measure, growth.show),
     "truth": Section(truth.measure, truth.show),

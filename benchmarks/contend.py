@@ -35,6 +35,19 @@ CONTENDERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "posteriors (torch)": ("peers", "posteriors", {}),
     "NumPy loop": ("peers", "numpy", {}),
 }
+# 64 chains at once, as each library runs many; a step is one of all chains.
+CHAINS = 64
+TOGETHER: dict[str, tuple[str, str, dict[str, Any]]] = {
+    f"{name}, {CHAINS} chains": (module, function, keywords | {"num_chains": CHAINS})
+    for name, module, function, keywords in (
+        ("BlackJAX", "peers", "blackjax", {}),
+        ("virial, user's model", "ours", "user_model", {}),
+        ("virial, own model", "ours", "own_model", {}),
+        ("ModifiedSGLD", "ours", "own_model", {"modified": True}),
+        ("posteriors (torch)", "peers", "posteriors", {}),
+        ("NumPy loop", "peers", "numpy", {}),
+    )
+}
 # With one thread a long run stays where it is.
 LONG = ("virial, user's model, long run", "virial, own model, long run")
 # What a second thread could change.
@@ -101,7 +114,7 @@ def main() -> None:
 
     name, size, seconds = sys.argv[1], json.loads(sys.argv[2]), float(sys.argv[3])
     warnings.simplefilter("ignore")
-    module, factory, keywords = CONTENDERS[name]
+    module, factory, keywords = (CONTENDERS | TOGETHER)[name]
     try:
         module = importlib.import_module("benchmarks." + module)
         contender = getattr(module, factory)(Case(*size), **keywords)

@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks import kept, report
 from benchmarks.case import Case
@@ -39,14 +40,20 @@ def measure(case: Case, repetitions: int, seconds: float, names: list[str]) -> M
         timings[setting], laws, missing = race(case, takes_part, setting, repetitions, seconds, one)
         absent |= missing
         if len(laws) > 1:
-            distances = compare(laws)
+            distances = agreeing(case, laws)
+    return Measured(case, timings, distances, absent)
+
+
+def agreeing(case: Case, laws: dict[str, Any]) -> dict[str, float]:
+    """How far laws are from the first one's; ends the program where two differ."""
+    distances = compare(laws)
     wrong = {name: z2 for name, z2 in distances.items() if not z2 < tolerance(case)}
     if wrong:
         raise SystemExit(
             f"at {case.label} the contenders do not sample one law, so their speeds do not "
             f"compare; mean z² (about 1, at most {tolerance(case):.1f}): {wrong}"
         )
-    return Measured(case, timings, distances, absent)
+    return distances
 
 
 def way(what: str, setting: Setting, toy: bool) -> float | dict[str, float]:

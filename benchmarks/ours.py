@@ -44,9 +44,9 @@ def ready_made(case: Case) -> vr.Posterior:
     return replace(vr.logistic_regression(*case.rows), init=case.theta)
 
 
-def user_model(case: Case) -> Contender:
+def user_model(case: Case, num_chains: int = 1) -> Contender:
     """The user's own model, rows drawn as BlackJAX draws them."""
-    return contender(case, plain(case))
+    return contender(case, plain(case), num_chains=num_chains)
 
 
 def own_model(case: Case, **options: Any) -> Contender:
@@ -67,8 +67,11 @@ def contender(
     sampler = vr.ModifiedSGLD(case.modified_h, batch) if modified else vr.SGLD(case.h, batch)
 
     def draws(num_steps: int) -> np.ndarray:
-        run = vr.sample(posterior, sampler, num_steps, cores=1, moments="diagonal", progress=False)
-        return np.asarray(run.draws)[0]
+        run = vr.sample(
+            posterior, sampler, num_steps, num_chains=num_chains, cores=1, moments="diagonal",
+            progress=False,
+        )  # fmt: skip
+        return np.asarray(run.draws)[-1]
 
     run = steady(posterior, sampler, moments, num_chains)
     return Contender(run, None if modified else draws)

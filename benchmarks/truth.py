@@ -189,7 +189,9 @@ CONTENDERS: dict[tuple[str, str], Draws] = {
     ("nutpie", "NUTS, all rows"): nuts("nutpie"),
     ("NumPy", "SGLD, ten lines"): numpy_loop,
     ("BlackJAX", "SGLD"): blackjax(lambda bj, g: bj.sgld(g), STEP / 2),
-    ("BlackJAX", "SGHMC"): blackjax(lambda bj, g: bj.sghmc(g, alpha=FRICTION), EPSILON),
+    ("BlackJAX", "SGHMC, its ten steps a batch"): blackjax(
+        lambda bj, g: bj.sghmc(g, alpha=FRICTION), EPSILON
+    ),
     ("BlackJAX", "SGNHT"): blackjax(
         lambda bj, g: bj.sgnht(g, alpha=FRICTION), EPSILON, lambda jax: jax.random.key(1)
     ),
@@ -242,7 +244,7 @@ def spread(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 # They are on the index and named by surveys, but do not import beside a current JAX.
-UNBORN = {"SGMCMCJax": "sgmcmcjax.samplers", "jax-sgmc": "jax_sgmc"}
+UNBORN = {"SGMCMCJax": "sgmcmcjax.samplers", "jax-sgmc": "jax_sgmc.alias"}
 
 
 def unborn() -> dict[str, str]:
@@ -332,4 +334,6 @@ and NUTS for fewer. An sd of 3 means an error bar three times too long.
 
 
 def _cells(ratio: list[float], error: list[float]) -> list[str]:
+    if not np.isfinite(ratio).all():
+        return ["diverges", "–"]
     return [f"{min(ratio):.2f} … {max(ratio):.2f}", f"{max(error):.3f}"]
