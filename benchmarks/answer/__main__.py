@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import warnings
+from typing import Any
 
 from benchmarks.answer.problems import PROBLEMS, problem
 from benchmarks.answer.section import CONTENDERS, keep
@@ -29,13 +30,14 @@ def main() -> int:
     # What libraries print is not the answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    posed = problem(chosen.problem)
-    _ = posed.rows, posed.reference
+    which: dict[str, Any] = {"problem": chosen.problem, "contender": chosen.contender}
     try:
+        posed = problem(chosen.problem)
+        which["N"] = posed.N
         lines = CONTENDERS[chosen.contender](posed)
     except ImportError as missing:
         lines = [{"label": chosen.contender, "absent": str(missing)}]
-    lines = [{"problem": chosen.problem, "contender": chosen.contender} | line for line in lines]
+    lines = [which | line for line in lines]
     if chosen.keep:
         keep(lines)
     answers.write(json.dumps(lines))

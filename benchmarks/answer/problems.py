@@ -46,13 +46,11 @@ class Problem:
 
     Attributes:
         name: in files.
-        title: on the page.
         batch: rows a step of the others' SGLD.
         place: the place of every row, none where there are no places.
     """
 
     name: str
-    title: str
     X: Float[np.ndarray, "N p"]
     sign: Float[np.ndarray, " N"]
     batch: int
@@ -84,9 +82,7 @@ class Problem:
     @cached_property
     def reference(self) -> Reference:
         """The truth, nearly."""
-        if self.name in target.TARGETS:
-            return target.reference(self.name)
-        return Reference.load(FOLDER / f"answer_{self.name}.json")
+        return reference(self.name)
 
     def log_prior(self, theta: Any) -> Any:
         """In JAX, of the flat position."""
@@ -146,6 +142,22 @@ class Problem:
         return of
 
 
+TITLES = {
+    "cancer": "Breast cancer",
+    "plain": "Flights, plain",
+    "hierarchical": "Flights, hierarchical",
+    "million": "Synthetic",
+    "toy": "A toy",
+}
+
+
+def reference(name: str) -> Reference:
+    """The truth of a problem, without its rows."""
+    if name in target.TARGETS:
+        return target.reference(name)
+    return Reference.load(FOLDER / f"answer_{name}.json")
+
+
 @cache
 def problem(name: str) -> Problem:
     """One of `PROBLEMS`."""
@@ -156,20 +168,19 @@ def _plain() -> Problem:
     found = target.rows()
     sign = np.where(found.late, 1, -1).astype(np.float32)
     effort = Effort(500, {"whitened": 1500, "default": 300}, 6_000, 500)
-    return Problem("plain", "Flights, plain", found.design.X, sign, 1000, effort)
+    return Problem("plain", found.design.X, sign, 1000, effort)
 
 
 def _hierarchical() -> Problem:
     flat, place = _plain(), target.rows().destination.codes
-    title = "Flights, hierarchical"
-    return Problem("hierarchical", title, flat.X, flat.sign, flat.batch, flat.effort, place)
+    return Problem("hierarchical", flat.X, flat.sign, flat.batch, flat.effort, place)
 
 
 def _million() -> Problem:
     N, d = 1_000_000, 50
     # Its columns are alike: NUTS needs no whitening, and has it for nothing.
     effort = Effort(200, {"whitened": 200}, 400, 50)
-    return Problem("million", "Synthetic", *_synthetic(N, d), 1000, effort)
+    return Problem("million", *_synthetic(N, d), 1000, effort)
 
 
 def _synthetic(N: int, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -184,12 +195,12 @@ def _cancer() -> Problem:
     X, y = load_breast_cancer(return_X_y=True)
     X = np.column_stack([np.ones(len(X)), (X - X.mean(0)) / X.std(0)]).astype(np.float32)
     effort = Effort(1000, {"whitened": 40_000, "default": 20_000}, 100_000, 1000)
-    return Problem("cancer", "Breast cancer", X, np.where(y, 1, -1).astype(np.float32), 32, effort)
+    return Problem("cancer", X, np.where(y, 1, -1).astype(np.float32), 32, effort)
 
 
 def _toy() -> Problem:
     effort = Effort(100, {"whitened": 200, "default": 200}, 1_000, 100, seconds=0.5)
-    return Problem("toy", "A toy", *_synthetic(2_000, 3), 32, effort)
+    return Problem("toy", *_synthetic(2_000, 3), 32, effort)
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {

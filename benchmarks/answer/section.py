@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.answer.problems import Effort, Problem, problem
+from benchmarks.accuracy import Reference
+from benchmarks.answer.problems import TITLES, Effort, Problem, problem, reference
 from benchmarks.measure import environment
 from benchmarks.page import circumstances, table
 
@@ -95,26 +96,27 @@ def show(found: dict[str, Any]) -> str:
     """The section of the page."""
     parts = [_INTRODUCTION.format(seconds=Effort.seconds)]
     for name in dict.fromkeys(line["problem"] for line in found["lines"]):
-        posed = problem(name)
+        exact = reference(name)
         lines = [line for line in found["lines"] if line["problem"] == name]
-        rows, fastest = _rows(lines, posed)
-        parts.append(f"### {posed.title}: N = {posed.N:,}, d = {len(posed.reference.mean)}\n")
+        rows, fastest = _rows(lines)
+        parts.append(f"### {TITLES[name]}: N = {lines[0].get('N', 0):,}, d = {len(exact.mean)}\n")
         parts.append(table(_HEADER, rows))
-        parts.append(f"{_winners(fastest)} {_laws(lines)}{_reference(posed)}\n")
-        parts += [
-            f"- {line['label']} does not run: `{line['absent']}`\n"
-            for line in lines
-            if "absent" in line
-        ]
+        parts.append(f"{_winners(fastest)} {_laws(lines)}{_known(exact)}\n")
+        for why, words in (("absent", "does not run"), ("refused", "refuses")):
+            said: dict[str, str] = {}
+            for line in lines:
+                if why in line:
+                    said.setdefault(line["label"], line[why])
+            parts += [f"- {label} {words}: {reason}\n" for label, reason in said.items()]
     return "\n".join(parts)
 
 
 _HEADER = (
-    "", "5 %: s", "row gradients", "1 %: s", "row gradients", "in the end: mean", "sd"
+    "", "5 %: s", "row gradients", "1 %: s", "row gradients", "in the end: means", "sds"
 )  # fmt: skip
 
 
-def _rows(lines: Lines, posed: Problem) -> tuple[list[list[str]], dict[str, tuple[str, bool]]]:
+def _rows(lines: Lines) -> tuple[list[list[str]], dict[str, tuple[str, bool]]]:
     """The table, and of each goal who is fastest and whether that one is exact."""
     entries = _ours([line for line in lines if line["label"] == "virial"])
     entries += [line for line in lines if "goals" in line]
@@ -130,8 +132,14 @@ def _rows(lines: Lines, posed: Problem) -> tuple[list[list[str]], dict[str, tupl
         for goal in GOALS:
             first = fastest.get(goal, ("", False))[0] == entry["label"]
             cells += _cells(entry["goals"].get(goal), first)
-        rows.append([*cells, f"{entry['worst_mean']:.3f} sd", f"{100 * entry['worst_sd']:.2g} %"])
+        rows.append([*cells, *_errors(entry)])
     return rows, fastest
+
+
+def _errors(entry: dict[str, Any]) -> list[str]:
+    if "worst_mean" not in entry:
+        return ["–", "–"]
+    return [f"{entry['worst_mean']:.3f} sd", f"{100 * entry['worst_sd']:.2g} %"]
 
 
 def _cells(cost: dict[str, Any] | None, first: bool) -> list[str]:
@@ -147,17 +155,17 @@ def _ours(lines: Lines) -> Lines:
     lines = sorted(lines, key=lambda line: -line["rmse"])
     done = [line for line in lines if "errors" in line]
     if not done:
-        return []
+        return [{"label": "virial", "exact": False, "goals": {}} for _ in lines[:1]]
     goals = {}
     for goal in GOALS:
         good = [line for line in done if _spread(line) <= float(goal)]
         if good:
             cost = {key: good[0][key] for key in ("seconds", "row_gradients", "rmse")}
             goals[goal] = cost | {"computed": False}
-    asked = ", ".join(f"{goals[goal]['rmse']:g}" for goal in GOALS if goal in goals)
+    asked = [f"{goals[goal]['rmse']:g}" for goal in GOALS if goal in goals]
     return [
         {
-            "label": f"virial, `vr.sample(posterior, rmse=…)`{': ' if asked else ''}{asked}",
+            "label": f"virial, rmse {' and '.join(asked)}" if asked else "virial",
             "exact": False,
             "goals": goals,
             "worst_mean": max(each["worst_mean"] for each in done[-1]["errors"]),
@@ -191,8 +199,7 @@ def _laws(lines: Lines) -> str:
     return said + "".join(f"Pareto k̂ of the weights {k:.2f}. " for k in tails)
 
 
-def _reference(posed: Problem) -> str:
-    exact = posed.reference
+def _known(exact: Reference) -> str:
     mean, sd = np.max(exact.mean_error / exact.sd), np.max(exact.sd_error / exact.sd)
     return (
         f"Reference: {exact.facts['sampler']}; its own standard errors up to {mean:.4f} sd and "
@@ -208,20 +215,21 @@ within 5 % (1 %). Seconds are of the processor, one thread, from rows in memory 
 compilation, warm-up and the search for the mode, from which all start; imports and the reading of
 files are left out. On a quiet machine they are those of the wall.
 
-- **virial**: the largest rmse of 0.05, 0.03, 0.02, 0.01, 0.005 whose corrected numbers are within
-  the goal for three seeds of three. A position at which mode or plan takes derivatives of all rows
-  counts as N row gradients.
+- **virial**: `vr.sample(posterior, rmse=…)` at the largest rmse of 0.05, 0.03, 0.02, 0.01, 0.005
+  whose corrected numbers are within the goal for three seeds of three. A position at which mode or
+  plan takes derivatives of all rows counts as N row gradients.
 - **NUTS** and **importance sampling**: draws until all coordinates are within at once with
   probability 0.95, from the standard errors of one run; *in italics* where the run was shorter
   than that: then seconds are computed. *Whitened*: in coordinates that the curvature at the mode
   makes round. *Repaired*: by the virial of 2d or more of the same draws and the gradients there.
-  The flights'
-  rows are collected for both where they are equal, 3.7 times fewer, which this library and SGLD do
-  not do; [the flights](flights.md) has the seconds on all rows too.
+  The flights' rows are collected for both where they are equal, 3.7 times fewer, which this library
+  and SGLD do not do; [the flights](flights.md) has the seconds on all rows too.
 - **SGLD** of BlackJAX and posteriors: the best of four step sizes, 0.3 to 10 % of what is stable,
-  found with the truth in hand, its seconds alone counted; until the error stays within. {seconds:g}
-  seconds each: "–" where that was not enough.
+  found with the truth in hand, its seconds alone counted; until the error stays within. "–": not
+  in {seconds:g} seconds.
 - **Laplace**: the mode and the curvature there, as they are.
+
+Exact are NUTS and importance sampling. In bold: the fastest.
 
 *In the end*: the worst mean and sd of all coordinates when the run was over.
 """
