@@ -23,7 +23,6 @@ from virial.paper.printed import PrintedSGLD
 from virial.paper.scores import mean_score
 from virial.paper.table import Table
 from virial.picture import PALE, SERIES, label_ends, note, panels
-from virial.sampler.preconditioner import as_preconditioner
 from virial.theory.quadrature import integrate
 
 STEP_SIZE = 0.002
@@ -77,7 +76,8 @@ def log_density(
 
 def _reference(posterior: vr.Posterior, mode: vr.Mode, truth: Any, size: _Size) -> list[dict]:
     """Posterior means by random-walk Metropolis and by quadrature, with the score of each."""
-    walk: Any = vr.RandomWalk(2.4**2 / 3, preconditioner=as_preconditioner(mode.factor))
+    factor: Any = mode.factor
+    walk: Any = vr.RandomWalk(2.4**2 / 3, preconditioner=factor)
     run = vr.sample(
         posterior, walk, size.reference_steps, num_chains=24, seed=_SEED, init=mode.position,
         burn_in=200, keep_every=None, progress=False,

@@ -187,12 +187,12 @@ def _modified() -> list[Claim]:
         Claim(
             "Section 4.2", "mSGLD's leading order error is the same as Euler's.",
             f"λ₁ = {msgld:.6f} and {euler:.6f} on the logistic posterior of Section 5's example; "
-            f"of SGLD's excess at h → 0 {share[0]:.1g} is left on the toy model",
+            f"on the toy model {share[0]:.1g} of SGLD's excess is left as h → 0",
             math.isclose(msgld, euler, rel_tol=1e-6) and abs(share[0]) < 1e-3,
         ),
         Claim(
             "Remark 4.2", "An unbiased estimate in place of Var f̂ does not change that.",
-            f"of SGLD's excess at h → 0 {share[1]:.1g} is left", abs(share[1]) < 1e-3,
+            f"{share[1]:.1g} of SGLD's excess is left as h → 0", abs(share[1]) < 1e-3,
         ),
         Claim(
             "Remark 4.2", "For fixed h the estimate may add to the error.",
