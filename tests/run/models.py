@@ -111,5 +111,5 @@ def environment(**extra):
     """The environment of a subprocess that can import the models."""
     import os
 
-    tests = str(ROOT / "tests")
-    return {**os.environ, "PYTHONPATH": tests, "PJRT_NPROC": "1", "JAX_PLATFORMS": "cpu", **extra}
+    paths = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": paths, "PJRT_NPROC": "1", "JAX_PLATFORMS": "cpu", **extra}
