@@ -82,6 +82,21 @@ def test_tilted_gradient_is_gradient_minus_noise(n, replace):
         assert form == pytest.approx(DIRECTION @ V @ DIRECTION, rel=1e-10, abs=1e-13)
 
 
+@EVERY_DRAW
+def test_noise_along_directions(n, replace):
+    W = np.random.default_rng(0).standard_normal((2, 3))
+
+    def along(batch):
+        theta = jnp.asarray(THETA)
+        return batch.noise_along(theta, W), batch.noise_form(theta, W[0])
+
+    found = jax.tree.map(np.asarray, on_every_batch(along, n, replace))
+    for rows, y, form in zip(batches(N, n, replace), *found, strict=True):
+        exact = W @ MODEL.estimated_noise(THETA, rows, replace) @ W.T
+        np.testing.assert_allclose(y @ y.T, exact, rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(form, exact[0, 0], rtol=1e-10, atol=1e-13)
+
+
 def test_nested_positions_and_rows():
     nested, plain = one_step.nested_posterior(np.float64), one_step.posterior(np.float64)
     theta, w = jnp.asarray(THETA), jnp.asarray(DIRECTION)

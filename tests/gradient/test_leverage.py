@@ -191,6 +191,8 @@ def test_every_batch(n, kind):
     pushed = found["noise"] @ DIRECTION
     np.testing.assert_allclose(tilted, exact - 0.37 * pushed, rtol=1e-9)
     np.testing.assert_allclose(form, pushed @ DIRECTION, rtol=1e-9, atol=1e-13)
+    along = found["along"]
+    np.testing.assert_allclose(along @ along.swapaxes(1, 2), found["noise"], rtol=1e-9, atol=1e-13)
 
 
 def _on(gradient, posterior, prepared, table, index):
@@ -202,7 +204,8 @@ def _on(gradient, posterior, prepared, table, index):
         batch, _ = gradient.batch(source, posterior.data[rows], drawn, (), theta)
         noise = jax.vmap(lambda w: batch.noise_product(theta, w))(jnp.eye(3))
         tilted = batch.tilted_gradient(theta, jnp.asarray(DIRECTION), 0.37)
-        return {"gradient": batch.gradient(theta), "noise": noise, "tilted": tilted}
+        along, g = batch.noise_along(theta, jnp.eye(3)), batch.gradient(theta)
+        return {"gradient": g, "noise": noise, "tilted": tilted, "along": along}
 
     return jax.tree.map(np.asarray, jax.jit(jax.vmap(at))(jnp.asarray(index)))
 

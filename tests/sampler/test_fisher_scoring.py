@@ -13,6 +13,7 @@ from one_step import KINDS, MODEL, PRECONDITIONERS, THETA
 import virial as vr
 from virial.gradient import Drawn, Source
 from virial.sampler import Noise, fit
+from virial.sampler.fisher_scoring import _inverse
 
 H, N = 3.0, one_step.N
 
@@ -79,32 +80,36 @@ def test_given_information_stands_for_the_estimate(diagonal, preconditioner):
     np.testing.assert_allclose(states.position, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("diagonal", [False, True])
-def test_running_average(diagonal):
-    """Six steps, the average over the batches before each, forgetting after four."""
-    value, memory = PRECONDITIONERS["dense"], 4
+def test_running_average(diagonal, every):
+    """Eight steps, the average over batches before each, forgetting after three of them."""
+    value, memory = PRECONDITIONERS["dense"], 3
     L, rng = one_step.factor(value), np.random.default_rng(3)
-    index = batches(N, 3, replace=False)[rng.integers(20, size=6)]
-    xi = rng.standard_normal((6, 3))
-    theta, average, expected = THETA, None, []
-    count = 3 if diagonal else 1  # the first batch, measured in all three directions
+    index = batches(N, 3, replace=False)[rng.integers(20, size=8)]
+    xi = rng.standard_normal((8, 3))
+    theta, average, count, age, expected = THETA, information(THETA, index[0]), 1, 0, []
     for rows, noise in zip(index, xi, strict=True):
-        spread = L.T @ information(theta, rows) @ L
-        if average is None:
-            average = np.diag(np.diag(spread)) if diagonal else spread
-        used = np.maximum(average, 0) if diagonal else average
-        used = np.linalg.inv(L).T @ used @ np.linalg.inv(L)
+        used = whitened_diagonal(average, L) if diagonal else average
         moved = paper_step(theta, rows, noise, used, False, L)
-        count = min(count + 1, memory)
-        if diagonal:
-            spread = np.diag(np.sign(noise) * (spread @ np.sign(noise)))
-        average = average + (spread - average) / count
+        age += 1
+        if count < every or age == every:
+            count, age = min(count + 1, memory), 0
+            average = average + (information(theta, rows) - average) / count
         theta = moved
         expected.append(moved)
     with jax.enable_x64(True):
-        sampler = vr.FisherScoring(H, vr.Minibatch(3), value, diagonal, memory=memory)
+        sampler = vr.FisherScoring(H, vr.Minibatch(3), value, diagonal, memory=memory, every=every)
         found = np.asarray(run_by_hand(sampler, index, xi))
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("d", [3, 6])
+def test_inverse_written_out_and_by_lapack(d):
+    root = np.random.default_rng(d).standard_normal((d, d))
+    matrix = np.eye(d) + root @ root.T
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(_inverse(jnp.asarray(matrix)) @ matrix, np.eye(d), atol=1e-13)
 
 
 def run_by_hand(sampler, index, xi):
@@ -144,7 +149,8 @@ REFUSED = [
     ({"gradient": vr.Minibatch(9, weights="leverage")}, "n of 2 or more and without weights"),
     ({"information": "exact"}, r'information must be "estimated" or a function .* got \'exact\''),
     ({"information": None}, r'information must be "estimated" or a function .* got None'),
-    ({"memory": 0}, "memory must be 1 step or more, got 0"),
+    ({"memory": 0}, r"memory must be 1 or more \(batches\), got 0"),
+    ({"every": 0}, r"every must be 1 or more \(steps\), got 0"),
     ({"step_size": -1.0}, "step_size must be a positive number or a PolynomialDecay, got -1.0"),
     ({"preconditioner": [0.0, 1.0]}, "scales .* must be positive; the smallest is 0"),
 ]
@@ -159,7 +165,7 @@ def test_what_is_refused(change, text):
 def test_arguments_of_another_kind():
     with pytest.raises(TypeError, match=r"gradient must be an estimator .*, got 10"):
         vr.FisherScoring(0.1, 10)
-    with pytest.raises(TypeError, match=r"memory must be a whole number of steps, got 2\.5"):
+    with pytest.raises(TypeError, match=r"memory must be a whole number of batches, got 2\.5"):
         vr.FisherScoring(0.1, vr.Minibatch(10), memory=2.5)
 
 

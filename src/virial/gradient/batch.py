@@ -117,6 +117,23 @@ class Batch:
         g = jax.grad(self._outside)(position) + pullback(own - weight * cotangents)
         return g, quotient
 
+    def noise_form(
+        self, position: Float[Array, " d"], direction: Float[Array, " d"]
+    ) -> Float[Array, ""]:
+        """wᵀ V̂ w, from a forward derivative alone."""
+        return self._noise(position, direction)[2]
+
+    def noise_along(
+        self, position: Float[Array, " d"], directions: Float[Array, "k d"]
+    ) -> Float[Array, "k n"]:
+        r"""y_1, …, y_k with w_iᵀ V̂ w_j = y_i · y_j: what the rows say along k directions.
+
+        Forward derivatives alone: where only such numbers of V̂ are wanted no product V̂ w is formed.
+        """
+        v = noise_scale(self.num_rows, self.batch_size, self.replace)
+        slopes = jax.vmap(lambda w: self._slopes(position, w))(directions)
+        return v**0.5 * (slopes - jnp.mean(slopes, axis=1, keepdims=True))
+
     def _outside(self, position: Float[Array, " d"]) -> Float[Array, ""]:
         """log p(θ) + t·β: what does not come from this batch's rows."""
         prior = self.model.log_prior_at(position)
@@ -128,34 +145,37 @@ class Batch:
         self, position: Array, direction: Array
     ) -> tuple[Array, Callable[[Array], Array], Array]:
         """The y with V̂ w = Σ_i y_i (∇ℓ_i(θ) − its value at the centre), y ↦ that sum, and wᵀV̂w."""
-        v = noise_scale(self.num_rows, self.batch_size, self.replace)
-        # u_i = a_i ∇ℓ_i with a_i = 1 unless weighted.
-        a = None if self.weights is None else self.weights * (self.batch_size / self.num_rows)
-
-        def of_rows(position: Array) -> Array:
-            return self._log_likelihoods(self.model.coefficients_at(position))
-
-        def less_centre(position: Array) -> Array:
-            # The gradient of this is that of ℓ_i less its value at the centre; T moves with θ.
-            beta, centre = self.model.coefficients_at(position), self.centre
-            assert centre is not None
-            delta = beta - centre
-
-            def along(coefficients: Array) -> Array:
-                return jax.jvp(self._log_likelihoods, (coefficients,), (delta,))[1]
-
-            if self.curvature is None:
-                return self._log_likelihoods(beta) - along(centre)
-            at_centre, bent = jax.jvp(along, (centre,), (delta,))
-            return self._log_likelihoods(beta) - at_centre - bent / 2
-
-        terms = of_rows if self.centre is None else less_centre
-        _, slopes = jax.jvp(terms, (position,), (direction,))
-        _, pullback = jax.vjp(terms, position)
-        slopes = slopes if a is None else a * slopes
+        v, a = noise_scale(self.num_rows, self.batch_size, self.replace), self._relative
+        slopes = self._slopes(position, direction)
+        _, pullback = jax.vjp(self._terms, position)
         deviations = slopes - jnp.mean(slopes)
         y = v * deviations if a is None else v * a * deviations
         return y, lambda y: pullback(y)[0], v * jnp.sum(deviations**2)
+
+    def _slopes(self, position: Array, direction: Array) -> Float[Array, " n"]:
+        """u_i·w."""
+        _, slopes = jax.jvp(self._terms, (position,), (direction,))
+        return slopes if self._relative is None else self._relative * slopes
+
+    @property
+    def _relative(self) -> Float[Array, " n"] | None:
+        """n c_i/N, by which u_i differs from ∇ℓ_i; None where it does not."""
+        return None if self.weights is None else self.weights * (self.batch_size / self.num_rows)
+
+    def _terms(self, position: Array) -> Float[Array, " n"]:
+        """ℓ_i(T(θ)), less what has the gradient of it at the centre; T moves with θ."""
+        beta = self.model.coefficients_at(position)
+        if self.centre is None:
+            return self._log_likelihoods(beta)
+        delta = beta - self.centre
+
+        def along(coefficients: Array) -> Array:
+            return jax.jvp(self._log_likelihoods, (coefficients,), (delta,))[1]
+
+        if self.curvature is None:
+            return self._log_likelihoods(beta) - along(self.centre)
+        at_centre, bent = jax.jvp(along, (self.centre,), (delta,))
+        return self._log_likelihoods(beta) - at_centre - bent / 2
 
     def _log_likelihoods(self, coefficients: Float[Array, " b"]) -> Float[Array, " n"]:
         return jax.vmap(self.model.log_likelihood_of, (None, 0))(coefficients, self.rows)

@@ -11,23 +11,39 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, Minibatch, check_estimator
 from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
-from virial.sampler.schedule import StepSize, check_step_size
+from virial.sampler.schedule import StepSize, check_step_size, size_of_step
 
 Information = str | Callable[[Float[Array, " d"]], Float[Array, "d d"]]
 
 
+# Up to this d all is written out and done at every step: a call of LAPACK, a branch or a product of
+# matrices would keep XLA from compiling the loop over steps as a whole, which costs more.
+_WRITTEN_OUT = 4
+
+
 class FisherScoringState(NamedTuple):
-    """The position, the average V̄ of the estimates Lᵀ V̂ L so far, and how many those were."""
+    """The position, and what divides its steps.
+
+    Attributes:
+        position: θ.
+        noise: V̄, the average of the estimates Lᵀ V̂ L so far.
+        scale: L C, or the diagonal of C, made of V̄ when it last changed.
+        batches: how many estimates V̄ is the average of.
+        age: steps since the last of them.
+    """
 
     position: Float[Array, " d"]
-    noise: Float[Array, "d ..."] | Float[Array, ""]
+    noise: Float[Array, "d ..."]
+    scale: Float[Array, "d ..."]
     batches: Float[Array, ""]
+    age: Float[Array, ""]
 
 
 @algorithm
@@ -37,14 +53,15 @@ class FisherScoring:
     .. math:: θ_{k+1} = θ_k + L C_k \bigl(\tfrac h2 L^\top \hat g_k + \sqrt h\, ξ_k\bigr), \qquad
               C_k = \bigl(I + h (\bar V_k + \tfrac14 \bar J_k)\bigr)^{-1}
 
-    with V̄ the running average of Lᵀ V̂ L over the batches before this one, V̂ the unbiased estimate
-    of V = Cov f̂, and J̄ the Fisher information of all rows that the same spread of the rows'
-    gradients tells: J̄ = 4n/(N − n) V̄ without, 4n/N V̄ with replacement.
+    with V̄ the running average of Lᵀ V̂ L over some of the batches before this one, V̂ the unbiased
+    estimate of V = Cov f̂, and J̄ the Fisher information of all rows that the same spread of the
+    rows' gradients tells: J̄ = 4n/(N − n) V̄ without, 4n/N V̄ with replacement.
 
     It is Ahn, Korattikara and Welling (2012), algorithm 1, θ' = θ + 2 (γ N Î + 4B/ε)⁻¹ (ĝ + η)
     with η ~ N(0, 4B/ε): there γNÎ = J̄ + 4V̄ (γ = (N + n)/n for rows drawn with replacement; we
-    use N/n without), ε = h and B = (L Lᵀ)⁻¹. Two departures: V̄ leaves out this step's own batch,
-    so that C is independent of the step's noise, and forgets after `memory` steps.
+    use N/n without), ε = h and B = (L Lᵀ)⁻¹. Three departures: V̄ leaves out this step's own batch,
+    so that C is independent of the step's noise; it forgets; and since to take a batch in costs six
+    steps of SGLD, it takes in the first `every` batches and from then on one in so many.
 
     Law: on a Gaussian posterior of half precision A with constant V and J, in the coordinates of
     L, the stationary covariance solves S = (I − hCA) S (I − hCA)ᵀ + C (hI + h²V) C; one mode has
@@ -61,11 +78,13 @@ class FisherScoring:
         step_size: h, a number or a `PolynomialDecay`.
         gradient: `Minibatch(n)`, 2 ≤ n < N: the information is read off its rows.
         preconditioner: L as for SGLD, in whose coordinates C is formed; None, a vector or a factor.
-        diagonal: keep only the diagonal of V̄, measured along one random direction a step: O(nd)
-            work and O(d) memory in place of O(nd² + d³) and O(d²).
+        diagonal: keep only the diagonal of V̄: a step takes O(d) work beside SGLD's in place of
+            O(d²), a new estimate O(nd²) in place of O(nd² + d³).
         information: "estimated", or a function from the flat position to the d × d Fisher
             information J of all rows, which then stands for V too.
-        memory: the average forgets what lies further back than so many steps; well above d.
+        memory: the average forgets what lies further back than so many batches of those that
+            it takes in; memory · n well above d.
+        every: so many batches are taken in at the start, and one in so many later.
 
     Example:
         >>> import virial as vr
@@ -79,6 +98,7 @@ class FisherScoring:
     diagonal: bool = False
     information: Information = "estimated"
     memory: int = 1000
+    every: int = 64
 
     noises: ClassVar[int] = 1
     statistics: ClassVar[dict[str, Reduction]] = {}
@@ -103,27 +123,16 @@ class FisherScoring:
                 'information must be "estimated" or a function from the flat position to the '
                 f"d × d Fisher information of all rows, got {self.information!r}"
             )
-        try:
-            memory = operator.index(self.memory)
-        except TypeError:
-            raise TypeError(
-                f"memory must be a whole number of steps, got {self.memory!r}"
-            ) from None
-        if memory < 1:
-            raise ValueError(f"memory must be 1 step or more, got {memory}")
+        _check_count("memory", "batches", self.memory)
+        _check_count("every", "steps", self.every)
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> FisherScoringState:
-        """The first estimate is that of step 0's batch, in all directions."""
+        """The first estimate is that of step 0's batch."""
         self._check_batch(batch)
-        dtype, d = position.dtype, position.shape[0]
-        if callable(self.information):  # nothing to average
-            return FisherScoringState(position, jnp.zeros((), dtype), jnp.ones((), dtype))
-        matrix = self._noise_matrix(batch, position)
-        if not self.diagonal:
-            return FisherScoringState(position, matrix, jnp.ones((), dtype))
-        # Later batches are measured along one random direction each; this one is worth d of them.
-        count = jnp.asarray(min(d, self.memory), dtype)
-        return FisherScoringState(position, jnp.diagonal(matrix), count)
+        h = size_of_step(self.step_size, jnp.zeros((), position.dtype))
+        V = self._noise(batch, position)
+        one, zero = jnp.ones((), position.dtype), jnp.zeros((), position.dtype)
+        return FisherScoringState(position, V, self._scale(batch, V, h), one, zero)
 
     def step(
         self, state: FisherScoringState, batch: Batch, noise: Noise, h: Any
@@ -131,50 +140,48 @@ class FisherScoring:
         """A step of SGLD in the coordinates of L, divided by I + h(V̄ + J̄/4)."""
         L, theta = self.preconditioner, state.position
         g = batch.gradient(theta)
-        rate = h * self._rate(state, batch)
-        step = self._divide(rate, (h / 2) * L.pull(g) + h**0.5 * noise.white)
-        moved = theta + L.shape(step)
-        emission = Emission(moved, g, {})
-        if callable(self.information):
-            return FisherScoringState(moved, state.noise, state.batches), emission
+        given = callable(self.information)
+        scale = self._scale(batch, self._noise(batch, theta), h) if given else state.scale
+        step = (h / 2) * L.pull(g) + h**0.5 * noise.white
+        moved = theta + (L.shape(scale * step) if self.diagonal else scale @ step)
+        if given:
+            return state._replace(position=moved), Emission(moved, g, {})
+        # Asked after the step, so that XLA need not copy V̄ and C for it.
+        due = (state.batches < self.every) | (state.age + 1 >= self.every)
+        due &= jnp.isfinite(moved[0])
+        learnt = _either(
+            due,
+            lambda: self._learn(state, batch, h),
+            lambda: (state.noise, state.scale, state.batches, state.age + 1),
+            branch=len(theta) > _WRITTEN_OUT,
+        )
+        return FisherScoringState(moved, *learnt), Emission(moved, g, {})
+
+    def _learn(self, state: FisherScoringState, batch: Batch, h: Any) -> tuple[Array, ...]:
+        """V̄ with this batch taken in, what it makes of C, and the two counts."""
         batches = jnp.minimum(state.batches + 1, self.memory)
-        average = state.noise + (self._estimate(batch, theta, noise) - state.noise) / batches
-        return FisherScoringState(moved, average, batches), emission
+        V = state.noise + (self._noise(batch, state.position) - state.noise) / batches
+        return V, self._scale(batch, V, h), batches, jnp.zeros_like(state.age)
 
-    def _rate(self, state: FisherScoringState, batch: Batch) -> Float[Array, "d ..."]:
-        """V + J/4 in the coordinates of L."""
-        N, n, L = batch.num_rows, batch.batch_size, self.preconditioner
-        replace = batch.replace
+    def _scale(self, batch: Batch, V: Float[Array, "d ..."], h: Any) -> Float[Array, "d ..."]:
+        """L C, or the diagonal of C, with J/4 = n/(N − n) V without and n/N V with replacement."""
+        N, n = batch.num_rows, batch.batch_size
+        rate = h * ((N + n) / N if batch.replace else N / (N - n)) * V
+        if self.diagonal:
+            return 1 / (1 + rate)
+        C = _inverse(jnp.eye(len(V), dtype=V.dtype) + rate)
+        return self.preconditioner.shape(C).T
+
+    def _noise(self, batch: Batch, position: Float[Array, " d"]) -> Float[Array, "d ..."]:
+        """V in the coordinates of L, or its diagonal: V̂ of this batch, or what is given."""
+        L, d = self.preconditioner, position.shape[0]
         if not callable(self.information):
-            # Without replacement V = (N − n)/(4n) J, with replacement V = N/(4n) J.
-            return ((N + n) / N if replace else N / (N - n)) * state.noise
-        J = self.information(state.position)
-        J = jax.vmap(L.pull)(jax.vmap(L.pull)(J).T)  # Lᵀ J L
-        J = jnp.diagonal(J) if self.diagonal else J
-        return ((N + n) if replace else N) / (4 * n) * J
-
-    def _divide(self, rate: Float[Array, "d ..."], b: Float[Array, " d"]) -> Float[Array, " d"]:
-        """(I + rate)⁻¹ b."""
-        if rate.ndim == 1:
-            # A diagonal measured along random directions may fall below 0 where it is small.
-            return b / (1 + jnp.maximum(rate, 0))
-        return cho_solve(cho_factor(jnp.eye(len(b), dtype=b.dtype) + rate), b)
-
-    def _estimate(
-        self, batch: Batch, position: Float[Array, " d"], noise: Noise
-    ) -> Float[Array, "d ..."]:
-        """Lᵀ V̂ L from this batch, or an unbiased estimate of its diagonal from one product."""
-        if not self.diagonal:
-            return self._noise_matrix(batch, position)
-        # E s sᵀ = I for random signs s, so s ∘ (Lᵀ V̂ L s) has the diagonal for its mean.
-        L, signs = self.preconditioner, jnp.sign(noise.white)
-        return signs * L.pull(batch.noise_product(position, L.shape(signs)))
-
-    def _noise_matrix(self, batch: Batch, position: Float[Array, " d"]) -> Float[Array, "d d"]:
-        """Lᵀ V̂ L, column by column."""
-        L = self.preconditioner
-        columns = L.shape(jnp.eye(position.shape[0], dtype=position.dtype))
-        return jax.vmap(lambda Le: L.pull(batch.noise_product(position, Le)))(columns)
+            columns = L.shape(jnp.eye(d, dtype=position.dtype))
+            return _squares(batch, position, columns, self.diagonal)
+        N, n = batch.num_rows, batch.batch_size
+        J = self.information(position)
+        V = ((N if batch.replace else N - n) / (4 * n)) * jax.vmap(L.pull)(jax.vmap(L.pull)(J).T)
+        return jnp.diagonal(V) if self.diagonal else V
 
     def _check_batch(self, batch: Batch) -> None:
         N, n = batch.num_rows, batch.batch_size
@@ -183,3 +190,47 @@ class FisherScoring:
                 f"batch_size must be below {N} (the number of rows) for FisherScoring without "
                 "replacement: all rows show no noise; for all rows use Euler(step_size)"
             )
+
+
+def _check_count(name: str, unit: str, value: Any) -> None:
+    """Raises where `value` is not a whole number, 1 or more."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number of {unit}, got {value!r}") from None
+    if count < 1:
+        raise ValueError(f"{name} must be 1 or more ({unit}), got {count}")
+
+
+def _either(
+    due: Array, first: Callable[[], Any], second: Callable[[], Any], branch: bool
+) -> tuple[Array, ...]:
+    """`first()` where `due`, else `second()`; without `branch` both are worked out."""
+    if branch:
+        return lax.cond(due, first, second)
+    return jax.tree.map(lambda a, b: jnp.where(due, a, b), first(), second())
+
+
+def _squares(
+    batch: Batch, position: Array, directions: Float[Array, "k d"], diagonal: bool
+) -> Float[Array, "k ..."]:
+    """W V̂ Wᵀ for the directions in the rows of W, or its diagonal."""
+    if len(directions) > _WRITTEN_OUT:
+        y = batch.noise_along(position, directions)
+        return jnp.sum(y**2, axis=1) if diagonal else y @ y.T
+    y = jnp.concatenate([batch.noise_along(position, w[None]) for w in directions])
+    return jnp.sum(y**2, axis=1) if diagonal else jnp.sum(y[:, None] * y, axis=2)
+
+
+def _inverse(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """The inverse of a symmetric matrix with eigenvalues of 1 or more."""
+    d = len(matrix)
+    if d > _WRITTEN_OUT:
+        return cho_solve(cho_factor(matrix), jnp.eye(d, dtype=matrix.dtype))
+    for k in range(d):  # Gauss–Jordan; no pivot is looked for where none can be small
+        here, column = jnp.arange(d) == k, matrix[:, k]
+        row = matrix[k] / matrix[k, k]
+        swept = jnp.where(here[:, None], row, matrix - jnp.outer(column, row))
+        turned = jnp.where(here, jnp.ones((), matrix.dtype), -column) / column[k]
+        matrix = jnp.where(here, turned[:, None], swept)
+    return matrix
