@@ -102,7 +102,7 @@ class Line:
         N = len(signs)
         sweeping = gradient == "sweep"
         noise = self.noise / 3 if sweeping else self.noise
-        rows = {"slope": noise / N * signs, "curvature": 0.3 * sweeping / N * signs[:, 0]}
+        rows = {"slope": noise / N * signs, "curvature": 0.6 * sweeping / N * signs[:, 0]}
         estimator = {
             "all": vr.FullBatch(),
             "batch": vr.Minibatch(1, replace=True),

@@ -40,6 +40,8 @@ class Scheme:
         steps: in units of 1/precision of the target, of its root for kinetic time.
         num_steps: that show the order on a target that takes no more effort.
         beyond: "posterior", or "euler" where the bias is what comes on top of that scheme's.
+        friction: γ of a kinetic sampler, in units of the root of the target's precision. Below
+            critical BAOAB's second order does not fade.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Scheme:
     steps: tuple[float, ...]
     num_steps: int = 30_000
     beyond: str = "posterior"
+    friction: float = 0.75
 
     @property
     def kinetic(self) -> bool:
@@ -103,7 +106,7 @@ def _against(
 ) -> tuple[float, float]:
     """Bias and standard error at one step size from averages of (chain, copy)."""
     model = vr.theory.LinearGaussian([target.precision / 2])
-    options = {"friction": friction(target)} if scheme.kinetic else {}
+    options = {"friction": friction(target, scheme)} if scheme.kinetic else {}
     theory = "euler" if scheme.beyond == "euler" else scheme.theory
     variance = float(model.stationary(theory, h, **options)[0])
     d = target.dimensions
@@ -134,9 +137,9 @@ def _chosen(d: int) -> list[tuple[int, ...]]:
     return [c for k in (1, 2, 3) for c in itertools.combinations_with_replacement(range(d), k)]
 
 
-def friction(target: Target) -> float:
-    """γ of the kinetic samplers: below critical, where BAOAB's second order does not fade."""
-    return 0.75 * float(target.precision**0.5)
+def friction(target: Target, scheme: Scheme) -> float:
+    """γ, in units of kinetic time."""
+    return scheme.friction * float(target.precision**0.5)
 
 
 def coupled(target: Target, scheme: Scheme, steps: np.ndarray, gradient: Any) -> Sampler:
@@ -149,7 +152,7 @@ def coupled(target: Target, scheme: Scheme, steps: np.ndarray, gradient: Any) ->
     h, factors = float(steps[0]), np.repeat(steps / steps[0], width)
     factors = np.tile(factors, 2).astype(np.float32)
     if scheme.kinetic:
-        sampler = scheme.sampler(h, friction(target), gradient)
+        sampler = scheme.sampler(h, friction(target, scheme), gradient)
     else:
         sampler, factors = scheme.sampler(h, gradient, np.sqrt(factors)), np.float32(1)
     kind, tiles = type(sampler), 2 * len(steps)
