@@ -4,16 +4,14 @@
 whitened by the mode's factor, one chain, one thread, in processor time. They compile, then take
 turns: five rounds of some 0.15 s each. A ratio is that of the best rounds; in brackets the least
 and the largest ratio within one round.
-`--write` puts the tables into docs/samplers-speed.md, `--case N,d,n` measures one size alone.
+`--case N,d,n` measures one size alone, `--only NAME` one contender. `--write` keeps the times of
+the sizes measured in `reference/samplers_speed.json` and makes docs/samplers-speed.md of all kept.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ["PJRT_NPROC"] = "1"  # before JAX computes anything
-
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +25,7 @@ import virial as vr
 from benchmarks.case import Case
 from benchmarks.ours import ready_made, steady
 
+KEPT = Path(__file__).parent / "reference" / "samplers_speed.json"
 PAGE = Path(__file__).parents[1] / "docs" / "samplers-speed.md"
 CASES = (Case(1_000, 3, 10), Case(100_000, 20, 32), Case(100_000, 50, 100))
 SECONDS, ROUNDS = 0.15, 5
@@ -37,9 +36,9 @@ _PREAMBLE = """\
 
 Made by `python -m benchmarks.samplers_speed --write`; do not edit. Each sampler beside
 `SGLD(h, Minibatch(n))` on the same posterior: logistic regression on *N* rows of *d* numbers, *n*
-of them a step, whitened by `mode.factor`, float32, one chain, one thread, processor time, sums of
-all moments included. They take turns, {rounds} rounds; given is the ratio of the best rounds, and
-in brackets the least and the largest ratio within one round.
+of them a step, whitened by `mode.factor`, float32, one chain, `vr.single_thread()`, processor
+time, sums of all moments included. They take turns, {rounds} rounds; given is the ratio of the best
+rounds, and in brackets the least and the largest ratio within one round.
 
 """
 
@@ -149,15 +148,38 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", help="this contender only (may be repeated)")
     parser.add_argument("--toy", action="store_true", help="short, to see that all works")
     chosen = parser.parse_args(arguments)
+    vr.single_thread()
     cases = chosen.case or (CASES[:1] if chosen.toy else CASES)
     rounds, seconds = (2, 0.01) if chosen.toy else (ROUNDS, SECONDS)
-    sections = []
     for case in cases:
-        sections.append(section(case, measure(case, chosen.only, rounds, seconds)))
-        print(sections[-1], flush=True)
+        found = measure(case, chosen.only, rounds, seconds)
+        print(section(case, found), flush=True)
+        if chosen.write:
+            _keep(case, found)
     if chosen.write:
+        kept = _kept()
+        sections = [section(case, kept[case.label]) for case in CASES if case.label in kept]
         PAGE.write_text(_PREAMBLE.format(rounds=rounds) + "\n".join(sections))
     return 0
+
+
+def _kept() -> dict[str, dict[str, np.ndarray]]:
+    """Microseconds a step by size and contender."""
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return {
+        label: {name: np.array(times) for name, times in found.items()}
+        for label, found in kept.items()
+    }
+
+
+def _keep(case: Case, found: dict[str, np.ndarray]) -> None:
+    """Writes what was found at one size beside the others."""
+    kept = _kept() | {case.label: found}
+    rounded = {
+        label: {name: [float(f"{time:.4g}") for time in times] for name, times in found.items()}
+        for label, found in kept.items()
+    }
+    KEPT.write_text(json.dumps(rounded, indent=1) + "\n")
 
 
 def _case(text: str) -> Case:
