@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.case import Case, Contender
 from benchmarks.measure import command, environment
-from benchmarks.page import table
+from benchmarks.page import number, table
 from benchmarks.visits import planning
 
 BATCH, RMSE = 100, 0.05
@@ -112,14 +112,14 @@ QUANTITIES = {
     "step_us": "µs a step, minibatch",
     "control_variate_step_us": "µs a step, control variate",
     "mode_seconds": "s to the mode",
-    "answer_row_gradients": "row gradients to the answer, mode and plan included",
-    "answer_seconds": "s to the answer, compilation included",
+    "answer_row_gradients": "row gradients to the answer",
+    "answer_seconds": "s to the answer",
     "memory_mb": "MB beyond the table",
 }
 
 CHECKS = {
-    "off_mean": "means off the mode, in sds, at most",
-    "off_sd": "sds off those of the curvature there, relative, at most",
+    "off_mean": "worst mean − mode, sds",
+    "off_sd": "worst sd / curvature's − 1",
 }
 
 
@@ -140,7 +140,7 @@ def show(found: dict[str, Any]) -> str:
         parts.append(f"### {along} grows, {fixed} = {points[0][fixed]:,}\n")
         header = ["", *(f"{along} = {p[along]:,}" for p in points), "slope"]
         rows = [
-            [words, *(f"{p[name]:.3g}" for p in points), f"{fitted[name]:.2f}"]
+            [words, *(number(p[name]) for p in points), f"{fitted[name]:.2f}"]
             for name, words in QUANTITIES.items()
         ]
         rows.append(["target met", *("yes" if p["answer_met"] else "**no**" for p in points), ""])

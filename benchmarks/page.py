@@ -27,6 +27,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
+def number(x: float) -> str:
+    """Three digits, powers of ten as short as they go.
+
+    Example:
+        >>> number(0.01234), number(1.2345e8), number(7090.4)
+        ('0.0123', '1.23e8', '7,090')
+    """
+    if 1000 <= x < 100_000:
+        return f"{x:,.0f}"
+    digits, _, power = f"{x:.3g}".partition("e")
+    return f"{digits}e{int(power)}" if power else digits
+
+
 def machine(packages: Sequence[str] = PACKAGES) -> str:
     """Processor, system and versions; packages that are not installed are left out."""
     versions = []

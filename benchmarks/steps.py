@@ -78,7 +78,7 @@ def together(
 def show(found: dict[str, Any]) -> str:
     """The section of the page."""
     pieces = kept.read()
-    one, many, laws = [], [], []
+    one, many, laws, dates = [], [], [], set()
     for case in GOALS:
         piece = pieces.get(case.label)
         if piece and piece.measured:
@@ -94,6 +94,7 @@ def show(found: dict[str, Any]) -> str:
             )
             one.append([case.label, *_cells(times, OTHERS | OURS | LIMITS), _spread(ratio)])
             laws += piece.measured.laws.values()
+            dates.add(piece.conditions.date)
     for entry in found["cases"]:
         case = Case(**entry["case"])
         times = {name: np.array(values) for name, values in entry["timings"].items()}
@@ -107,7 +108,8 @@ def show(found: dict[str, Any]) -> str:
         f"gather more than {_LARGEST / 1e6:.0f} MB of rows a step):\n",
         table(["N, d, n", *beside, "BlackJAX / virial"], many),
         f"Means and variances of all that are compared agree: mean squared difference in standard "
-        f"errors at most {max(laws):.2f} (1 if the law is one).\n",
+        f"errors at most {max(laws):.2f} (1 if the law is one). One chain: "
+        f"{', '.join(sorted(dates)) or 'not measured yet'}.\n",
     ]
     absent = {name: why for entry in found["cases"] for name, why in entry["absent"].items()}
     parts += [f"- {name} does not import: `{why}`\n" for name, why in absent.items()]

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.accuracy import Reference
 from benchmarks.answer.problems import TITLES, Effort, Problem, problem, reference
 from benchmarks.measure import environment
-from benchmarks.page import circumstances, table
+from benchmarks.page import circumstances, number, table
 
 PATH = Path(__file__).parents[1] / "results" / "answer.json"
 GOALS = ("0.05", "0.01")
@@ -98,10 +98,11 @@ def show(found: dict[str, Any]) -> str:
     for name in dict.fromkeys(line["problem"] for line in found["lines"]):
         exact = reference(name)
         lines = [line for line in found["lines"] if line["problem"] == name]
-        rows, fastest = _rows(lines)
+        entries = _ours([line for line in lines if line["label"] == "virial"])
+        entries += [line for line in lines if "goals" in line]
         parts.append(f"### {TITLES[name]}: N = {lines[0].get('N', 0):,}, d = {len(exact.mean)}\n")
-        parts.append(table(_HEADER, rows))
-        parts.append(f"{_winners(fastest)} {_laws(lines)}{_known(exact)}\n")
+        parts.append(table(_HEADER, _rows(entries)))
+        parts.append(f"{_winners(entries)} {_laws(lines)}{_known(exact)}\n")
         for why, words in (("absent", "does not run"), ("refused", "refuses")):
             said: dict[str, str] = {}
             for line in lines:
@@ -116,24 +117,20 @@ _HEADER = (
 )  # fmt: skip
 
 
-def _rows(lines: Lines) -> tuple[list[list[str]], dict[str, tuple[str, bool]]]:
-    """The table, and of each goal who is fastest and whether that one is exact."""
-    entries = _ours([line for line in lines if line["label"] == "virial"])
-    entries += [line for line in lines if "goals" in line]
-    fastest = {}
-    for goal in GOALS:
-        there = [entry for entry in entries if entry["goals"].get(goal)]
-        if there:
-            best = min(there, key=lambda entry: entry["goals"][goal]["seconds"])
-            fastest[goal] = best["label"], best["exact"]
+def _rows(entries: Lines) -> list[list[str]]:
+    """The table; of each goal the fastest in bold."""
     rows = []
     for entry in entries:
         cells = [entry["label"]]
         for goal in GOALS:
-            first = fastest.get(goal, ("", False))[0] == entry["label"]
-            cells += _cells(entry["goals"].get(goal), first)
+            cells += _cells(entry["goals"].get(goal), entry is _fastest(entries, goal))
         rows.append([*cells, *_errors(entry)])
-    return rows, fastest
+    return rows
+
+
+def _fastest(entries: Lines, goal: str) -> dict[str, Any] | None:
+    there = [entry for entry in entries if entry["goals"].get(goal)]
+    return min(there, key=lambda entry: entry["goals"][goal]["seconds"], default=None)
 
 
 def _errors(entry: dict[str, Any]) -> list[str]:
@@ -145,7 +142,7 @@ def _errors(entry: dict[str, Any]) -> list[str]:
 def _cells(cost: dict[str, Any] | None, first: bool) -> list[str]:
     if cost is None:
         return ["–", "–"]
-    seconds, rows = f"{cost['seconds']:.3g}", f"{cost['row_gradients']:.1e}".replace("e+", "e")
+    seconds, rows = number(cost["seconds"]), number(cost["row_gradients"])
     seconds = f"*{seconds}*" if cost["computed"] else seconds
     return [f"**{seconds}**" if first else seconds, rows]
 
@@ -178,12 +175,24 @@ def _spread(line: dict[str, Any]) -> float:
     return max(max(each["worst_mean"], each["worst_sd"]) for each in line["errors"])
 
 
-def _winners(fastest: dict[str, tuple[str, bool]]) -> str:
-    said = [
-        f"Fastest to {100 * float(goal):g} %: {label.split(',')[0] if 'virial' in label else label}"
-        + (", an exact method." if exact else ".")
-        for goal, (label, exact) in fastest.items()
-    ]
+def _winners(entries: Lines) -> str:
+    """Who is fastest, and whether an exact method is faster than this library."""
+    said = []
+    for goal in GOALS:
+        best = _fastest(entries, goal)
+        exact = _fastest([entry for entry in entries if entry["exact"]], goal)
+        own = _fastest([entry for entry in entries if entry["label"].startswith("virial")], goal)
+        words = f"To {100 * float(goal):g} % the fastest is {best['label'] if best else 'nobody'}"
+        if exact:
+            ours = own["goals"][goal]["seconds"] if own else np.inf
+            theirs = exact["goals"][goal]["seconds"]
+            verdict = "**wins**" if theirs < ours else "does not win"
+            beside = f"{number(ours)} s" if own else "no answer"
+            words += (
+                f"; an exact method {verdict} over virial: {exact['label']}, {number(theirs)} s "
+                f"beside {beside}"
+            )
+        said.append(f"{words}.")
     return " ".join(said)
 
 
