@@ -87,3 +87,13 @@ def test_what_holds_on_the_rays_stays_as_it_is():
     slopes = along(lambda r: r)
     seen = growth_along(U, slopes, reach=8.0)
     assert beyond_rays(seen, U, slopes, slopes / 2) == seen
+
+
+def test_rays_that_overflow_do_not_hide_what_the_prior_decides_on_the_others():
+    slopes, prior = along(lambda r: 800 * np.tanh(r) + 2e-5 * r), along(lambda r: 2e-5 * r)
+    slopes[2, -3:] = -np.inf
+    seen = growth_along(U, slopes, reach=8.0)
+    assert seen.tails == "exponential"
+    found = beyond_rays(seen, U, slopes, prior)
+    assert found.holds
+    assert not found.lipschitz

@@ -125,8 +125,11 @@ def beyond_rays(
         >>> seen.tails, beyond_rays(seen, u, slopes, -1e-7 * z).tails
         ('exponential', 'gaussian')
     """
-    if whole.holds or not (np.isfinite(slopes).all() and np.isfinite(prior).all()):
+    # Where numbers overflow the pull grows fast enough by itself (`_exponent`).
+    seen = np.isfinite(slopes).all(axis=(1, 2))
+    if whole.holds or not np.isfinite(prior).all() or not seen.any():
         return whole
+    directions, slopes, prior = directions[seen], slopes[seen], prior[seen]
     pull, own = (-np.einsum("kd,krd->kr", directions, part) for part in (slopes, prior))
     R, gap = RADII[-1], RADII[-1] - RADII[-2]
     rate = (own[:, -1] - own[:, -2]) / gap
