@@ -60,6 +60,10 @@ def row_probabilities(
 ) -> Float[np.ndarray, " N"]:
     """p_i of every row, from one sweep over the rows in blocks.
 
+    Args:
+        posterior: what is sampled.
+        centre: flat position of a control variate; None for a plain minibatch.
+
     Example:
         >>> import virial as vr
         >>> X = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
@@ -70,28 +74,35 @@ def row_probabilities(
     known = _KNOWN.setdefault(posterior, {})
     name = b"" if centre is None else np.asarray(centre).tobytes()
     if name not in known:
-        known[name] = _probabilities(posterior, centre)
+        known[name] = probabilities_among(posterior, centre, posterior.data, 1.0)
     return known[name]
 
 
-def _probabilities(posterior: Posterior, centre: Array | None) -> Float[np.ndarray, " N"]:
-    squares = _whitened_squares(posterior, centre)
+def probabilities_among(
+    posterior: Posterior,
+    centre: Float[Array, " d"] | None,
+    data: PyTree,
+    weights: Float[np.ndarray, " m"] | float,
+) -> Float[np.ndarray, " m"]:
+    """p_i of some rows, which stand for `weights` rows each of the N that a batch is drawn from."""
+    squares = _whitened_squares(posterior, centre, data)
     bad = np.flatnonzero(~np.isfinite(squares))
     if bad.size:
         raise ValueError(
             f'weights="leverage" needs finite gradients within a few standard deviations of the '
-            f"mode; those of {bad.size} of {posterior.num_rows} rows are not, the first is row "
+            f"mode; those of {bad.size} of {squares.size} rows are not, the first is row "
             f"{bad[0]}. Use weights=None, or scale the columns of data"
         )
     size, N = np.sqrt(squares), posterior.num_rows
-    total = size.sum()
+    total = float(np.sum(weights * size))
     # Rows that do not move the gradient at all leave nothing to weigh by.
-    return np.full(N, 1 / N) if total == 0 else (1 - UNIFORM) * size / total + UNIFORM / N
+    equal = np.full(size.size, 1 / N)
+    return equal if total == 0 else (1 - UNIFORM) * size / total + UNIFORM * equal
 
 
 def _whitened_squares(
-    posterior: Posterior, centre: Float[Array, " d"] | None
-) -> Float[np.ndarray, " N"]:
+    posterior: Posterior, centre: Float[Array, " d"] | None, data: PyTree
+) -> Float[np.ndarray, " m"]:
     """|Lᵀu_i|², averaged over the points."""
     mode, d = posterior.mode(), posterior.num_dimensions
     if centre is None:
@@ -107,10 +118,10 @@ def _whitened_squares(
 
     betas, whitening = lax.map(at_point, points)
     b = posterior.coefficient_layout.num_dimensions
-    length = block_length(posterior.data, 4 * b * posterior.dtype.itemsize, _BLOCK_BYTES)
+    length = block_length(data, 4 * b * posterior.dtype.itemsize, _BLOCK_BYTES)
     squares = _mean_squares(
         posterior.log_likelihood, posterior.coefficient_layout, length,
-        betas, whitening, reference, posterior.data,
+        betas, whitening, reference, data,
     )  # fmt: skip
     return np.asarray(squares, np.float64)
 

@@ -18,6 +18,11 @@ from virial.gradient.estimator import Drawn
 from virial.gradient.full import FullBatch
 from virial.gradient.leverage import leverage_table
 from virial.gradient.minibatch import Minibatch, draw_rows
+from virial.gradient.representatives import (
+    Representatives,
+    probabilities_of,
+    representatives,
+)
 from virial.gradient.words import chain_key
 from virial.posterior import Posterior
 from virial.posterior.density import flat_log_likelihood
@@ -36,6 +41,7 @@ def gradient_noise(
     gradient: Sampled | FullBatch,
     position: PyTree | None = None,
     seed: int | None = None,
+    among: Representatives | None = None,
 ) -> Float[np.ndarray, "d d"]:
     r"""V = Cov f̂, the covariance of half the gradient estimate ĝ, at a position.
 
@@ -59,6 +65,7 @@ def gradient_noise(
         gradient: the estimator; one without state, for with state V depends on more than θ.
         position: where; the mode unless given, where a control variate about it has none.
         seed: None takes all rows; a number takes the one batch that it draws.
+        among: rows that stand for all, where an estimate will do.
 
     Returns:
         The matrix V for the flat position.
@@ -75,7 +82,6 @@ def gradient_noise(
     N, n = posterior.num_rows, gradient.batch_size
     vector = posterior.flatten(posterior.mode().position if position is None else position)
     theta = gradient.centre_of(posterior) if isinstance(gradient, ControlVariate) else None
-    table = leverage_table(posterior, n, theta) if gradient.weights else None
     # In the coefficients; the chain rule is the same for all rows.
     beta = posterior.coefficients_at(vector)
     centre: Centre = ()
@@ -84,10 +90,12 @@ def gradient_noise(
         second = isinstance(gradient, ControlVariate) and gradient.order == 2
         centre = (at, beta - at) if second else (at,)
     if seed is None:
-        weights = None if table is None else table.weight
-        V = _exact_spread(posterior, beta, centre, weights, n) * (N / (4 * n))
+        every = representatives(posterior, N) if among is None else among
+        Np = N * probabilities_of(every, posterior, theta) if gradient.weights else None
+        V = _exact_spread(posterior, beta, centre, Np, every) * (N / (4 * n))
         V = V * (1 if gradient.replace else (N - n) / max(N - 1, 1))
     else:
+        table = leverage_table(posterior, n, theta) if gradient.weights else None
         drawn = _draw(gradient, table, jnp.asarray(chain_key(seed, 0)), N)
         V = _batch_spread(posterior, beta, centre, drawn) * noise_scale(N, n, gradient.replace)
     if posterior.coefficients is None:
@@ -111,15 +119,18 @@ def _check(gradient: Any, num_rows: int, seed: int | None) -> None:
 
 
 def _exact_spread(
-    posterior: Posterior, beta: Array, centre: Centre, weights: Array | None, n: int
+    posterior: Posterior,
+    beta: Array,
+    centre: Centre,
+    Np: Float[np.ndarray, " m"] | None,
+    among: Representatives,
 ) -> Float[np.ndarray, "b b"]:
-    """Σ (u_i − Np_i ū)(u_i − Np_i ū)ᵀ/(Np_i) over all rows; Np_i = 1 unless weighted."""
-    N = posterior.num_rows
-    one = jnp.ones(N, posterior.dtype)
-    Np = one if weights is None else N / (n * weights)
-    root = jnp.sqrt(Np)
-    mean = _sum(posterior, beta, centre, posterior.data, one) / N
-    return _spread(posterior, beta, centre, posterior.data, 1 / root, root, mean)
+    """Σ w_i (u_i − Np_i ū)(u_i − Np_i ū)ᵀ/(Np_i); Np_i = 1 unless weighted, w_i = 1 if all rows."""
+    w, data = among.weights, among.data
+    root = jnp.ones_like(w) if Np is None else jnp.asarray(np.sqrt(Np), w.dtype)
+    mean = _sum(posterior, beta, centre, data, w) / posterior.num_rows
+    stands = jnp.sqrt(w)
+    return _spread(posterior, beta, centre, data, stands / root, stands * root, mean)
 
 
 def _batch_spread(
