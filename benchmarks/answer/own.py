@@ -10,7 +10,6 @@ import numpy as np
 import virial as vr
 from benchmarks.answer.exact import worst
 from benchmarks.answer.problems import Problem
-from benchmarks.visits import planning
 
 SEEDS = 3
 
@@ -22,16 +21,15 @@ def autopilot(problem: Problem, rmse: float, seeds: int = SEEDS) -> list[dict[st
     """
     posterior, began = problem.posterior, time.process_time()
     line: dict[str, Any] = {"label": "virial", "rmse": rmse}
-    mode = posterior.mode()
+    posterior.mode()
     try:
-        with planning() as visits:
-            plan = vr.plan(posterior, rmse=rmse)
+        plan = vr.plan(posterior, rmse=rmse)
         run = vr.sample(posterior, plan, cores=1, progress=False)
     except ValueError as reason:
         return [line | {"refused": str(reason)}]
     line["errors"] = [_errors(problem, run)]
     line["seconds"] = time.process_time() - began
-    line["row_gradients"] = run.cost + problem.N * (float(mode.passes) + visits.positions)
+    line["row_gradients"] = problem.N * sum(run.spent.values())
     line["run_passes"] = float(run.passes)
     for seed in range(1, seeds):
         again = vr.sample(posterior, plan, seed=seed, cores=1, progress=False)

@@ -76,6 +76,30 @@ def test_a_quartic_is_dissipative_and_not_lipschitz():
     assert (found.tails, found.dissipative, found.holds) == ("light", True, False)
 
 
+@pytest.mark.parametrize(("N", "outward"), [(10, ""), (200, "log_scale"), (20_000, "log_scale")])
+def test_noise_of_unknown_scale_pushes_outwards_off_the_rays(N, outward):
+    """⟨θ, g⟩ ≈ (s − 1) e^{−2s}‖Xβ‖² − ‖β‖² at a fixed scale s: > 0 at s = 3/2 for N > 2e³ = 40."""
+    X = np.column_stack([np.ones(N), RNG.standard_normal(N)]).astype(np.float32)
+    y = (X @ [1.0, 2.0] + RNG.standard_normal(N)).astype(np.float32)
+
+    def log_likelihood(position, row):
+        x, y = row
+        s = position["log_scale"]
+        return -0.5 * ((y - x @ position["beta"]) * jnp.exp(-s)) ** 2 - s
+
+    def log_prior(position):
+        return -0.5 * (jnp.sum(position["beta"] ** 2) + position["log_scale"] ** 2)
+
+    init = {"beta": jnp.zeros(2), "log_scale": jnp.zeros(())}
+    found = vr.conditions(vr.Posterior(log_prior, log_likelihood, (X, y), init))
+    assert not found.holds
+    assert not found.lipschitz
+    assert (found.outward, found.dissipative) == (outward, not outward)
+    assert (found.alpha == 0) == bool(outward)
+    said = f"where {outward} is some widths from the mode"
+    assert (said in repr(found).replace("\n", " ")) == bool(outward)
+
+
 def test_separable_data_with_a_flat_prior_have_no_mode():
     def log_likelihood(theta, row):
         return -jnp.logaddexp(0.0, -row @ theta)

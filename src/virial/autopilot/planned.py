@@ -65,9 +65,20 @@ class PlannedRun(Run):
         """`audit.corrected`: the answer without the bias that was measured."""
         return self.audit.corrected
 
+    @property
+    def spent(self) -> dict[str, float]:
+        """Passes over the rows of each stage: "mode", "plan", "estimator" (before its first step)
+        and "run"; rows looked at over N, whatever is worked out of them."""
+        before = self.plan.spent
+        return {
+            "mode": float(before.mode), "plan": before.forecast,
+            "estimator": self.plan.setup_passes, "run": self.passes,
+        }  # fmt: skip
+
     def summary(self) -> Summary:
         """Mean, sd, their errors, the bias before and after repair, and the verdict, as data."""
-        return summarise(self.audit, self.judgement, self.plan.rmse, self.plan.target)
+        wanted = self.plan
+        return summarise(self.audit, self.judgement, wanted.rmse, wanted.target, self.spent)
 
 
 def carry_out(
@@ -121,7 +132,7 @@ def _most_steps(posterior: Posterior, plan: Plan, budget: float | None) -> int:
     """Steps of each chain that the budget pays for, at least those planned."""
     per_step = plan.num_chains * plan.sampler.gradient.cost(posterior.num_rows)
     allowed = posterior.num_rows * (_PATIENCE * plan.passes if budget is None else budget)
-    setup = plan.cost - per_step * plan.num_steps
+    setup = plan.setup_passes * posterior.num_rows
     return max(plan.num_steps, math.floor((allowed - setup) / per_step))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from jaxtyping import Float
 from virial.audit import Audit
 from virial.autopilot.judge import Judgement
 from virial.forecast.table import percent, sentences, table, worst_first
+from virial.run.progress import short
 
 _MOST_ROWS = 12
 
@@ -33,6 +35,7 @@ class Summary:
         met: whether each coordinate is known as well as was wanted.
         repaired: whether `mean` and `sd` are corrected.
         verdict: on the whole, in words.
+        spent: passes over the rows of each stage.
     """
 
     names: tuple[str, ...]
@@ -49,11 +52,12 @@ class Summary:
     met: np.ndarray
     repaired: bool
     verdict: str = field(default="")
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Any]:
         """Every column by its name, as for a data frame."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: found[name] for name in found if name not in ("repaired", "verdict")}
+        return {name: found[name] for name in found if name not in ("repaired", "verdict", "spent")}
 
     def __repr__(self) -> str:
         badness = np.maximum(np.abs(self.mean_bias), np.abs(self.sd_bias))
@@ -65,7 +69,8 @@ class Summary:
         note = "Bias of means in sds, before the repair and what may be left after it."
         if not self.repaired:
             note = "The run's own numbers, not corrected; bias of means in sds."
-        return "\n".join([table(head, rows), sentences([rest, note, "", self.verdict])])
+        said = [rest, note, "", self.verdict, passes_in_words(self.spent)]
+        return "\n".join([table(head, rows), sentences(said)])
 
     def _row(self, k: int) -> list[str]:
         return [
@@ -77,8 +82,11 @@ class Summary:
         ]  # fmt: skip
 
 
-def summarise(audit: Audit, judged: Judgement, rmse: float, target: tuple[str, ...]) -> Summary:
-    """The table of a run, its audit and the judgement on it."""
+def summarise(
+    audit: Audit, judged: Judgement, rmse: float, target: tuple[str, ...],
+    spent: Mapping[str, float] | None = None,
+) -> Summary:  # fmt: skip
+    """The table of a run, its audit, the judgement on it, and the passes that all took."""
     run, found = audit.run, audit.estimate
     raw_mean, raw_sd = run.flat_mean, run.flat_sd
     known = found is not None and not audit.objections
@@ -100,7 +108,20 @@ def summarise(audit: Audit, judged: Judgement, rmse: float, target: tuple[str, .
         raw_mean=raw_mean, raw_sd=raw_sd, mean_bias=off, sd_bias=wide,
         mean_left=judged.mean_rmse, sd_left=judged.sd_rmse,
         met=met, repaired=use is not None, verdict=verdict(judged, rmse),
+        spent=spent or {},
     )  # fmt: skip
+
+
+def passes_in_words(spent: Mapping[str, float]) -> str:
+    """Passes over the rows, in all and stage by stage; empty for none.
+
+    Example:
+        >>> passes_in_words({"mode": 6.0, "plan": 4.25, "estimator": 0.0, "run": 3.5})
+        '13.8 passes over the rows in all: mode 6, plan 4.25, run 3.5.'
+    """
+    parts = [f"{stage} {short(passes)}" for stage, passes in spent.items() if passes]
+    total = short(sum(spent.values()))
+    return f"{total} passes over the rows in all: {', '.join(parts)}." if parts else ""
 
 
 def verdict(judged: Judgement, rmse: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from virial.autopilot.summary import passes_in_words
 from virial.cli.fit import Effects, Fit
 from virial.posterior import Posterior
 from virial.table import Coefficient
@@ -75,9 +76,10 @@ def verdict(fit: Fit) -> str:
 
 
 def timing(fit: Fit) -> str:
-    """Where the time went."""
+    """Where the time went, and what was read."""
     parts = [f"{stage} {_seconds(fit.seconds[stage])}" for stage in ("mode", "plan", "run")]
-    return f"{_seconds(sum(fit.seconds.values()))} in all: {', '.join(parts)}."
+    total = f"{_seconds(sum(fit.seconds.values()))} in all: {', '.join(parts)}."
+    return f"{total} {passes_in_words(fit.run.spent)}"
 
 
 def _listed(items: list[str]) -> str:

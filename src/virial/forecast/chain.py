@@ -130,7 +130,7 @@ def chain_numbers(white: Whitened, sampler: Sampler, target: Law) -> ChainNumber
         )  # fmt: skip
 
     def noise(z: np.ndarray) -> np.ndarray:
-        return white.noise(sampler.gradient, z)
+        return white.average_noise(sampler.gradient, z)
 
     law = gaussian_law(white.derivatives, None if full else noise, covariance, start=target)
     return ChainNumbers(white, scheme, Q, target, law, numbers.excess_noise, V0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,10 @@ from virial.posterior import Posterior
 # Row gradients times coordinates that the rays may cost, and how many there are at least.
 _MOST_WORK, _LEAST_RAYS, _MOST_RAYS = 3e9, 8, 64
 _ROWS = 64
+# Widths by which lines miss the mode, and how far out on them the slope is asked.
+_MISSES, _FAR = 8.0 ** np.arange(1, 4.5, 0.5), RADII[-1]
+# Share of |z|² by which a slope has to push outwards, so that rounding does not count.
+_PUSH = 1e-5
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +38,8 @@ class Conditions:
         local_step: the same within `reach`.
         reach: how far chains get in practice, in posterior widths.
         mode_error: why there is no mode; empty if there is one.
+        outward: the coordinate that, once off the mode, lets the slope push outwards along the
+            others, though it pulls back on every ray from the mode; empty if none does.
 
     Steps are those of SGLD with `mode.factor` as preconditioner.
     """
@@ -50,6 +56,7 @@ class Conditions:
     reach: float
     num_rays: int = 0
     mode_error: str = field(default="", repr=False)
+    outward: str = ""
 
     @property
     def holds(self) -> bool:
@@ -71,6 +78,13 @@ class Conditions:
                 f"{verdict}: ⟨z, ∇log π⟩ ≤ −α‖z‖² + β holds with α = {self.alpha:.2g}, "
                 f"β = {self.beta:.2g} {seen} (a Gaussian has α = 1, β = 0)"
                 f"{'.' if self.lipschitz else ', but they ask for a Lipschitz gradient too.'}"
+            )
+        if self.outward:
+            return (
+                f"The theorems do not apply: where {self.outward} is some widths from the mode, "
+                "the slope pushes outwards along the other coordinates, however far out, so "
+                f"⟨z, ∇log π⟩ ≤ −α‖z‖² + β fails although it holds {seen}. Scales that are "
+                "unknown do this."
             )
         why = {
             "exponential": "the pull towards the centre stops growing far out, so tails are "
@@ -131,16 +145,22 @@ def conditions(posterior: Posterior) -> Conditions:
     return conditions_of(white)
 
 
-def conditions_of(white: Whitened) -> Conditions:
-    """The same for a posterior whose mode is known."""
-    posterior, d = white.posterior, white.num_dimensions
-    affordable = _MOST_WORK / (posterior.num_rows * d * len(RADII))
+def conditions_of(white: Whitened, most_rays: int = _MOST_RAYS) -> Conditions:
+    """The same for a posterior whose mode is known, on fewer rays where that is asked."""
+    d = white.num_dimensions
+    affordable = _MOST_WORK / (len(white.some) * d * len(RADII))
     u = directions(white, int(np.clip(affordable, _LEAST_RAYS, _MOST_RAYS)))
     points = (u[:, None] * RADII[:, None]).reshape(-1, d)
     reach = 6.0 + np.sqrt(d)
-    slopes = white.slopes(points).reshape(len(u), len(RADII), d)
+    flat = white.slopes(points)
+    slopes = flat.reshape(len(u), len(RADII), d)
+    near = white.near(points, flat).reshape(slopes.shape)
     prior, rows, of_prior = _single_terms(white, u, points, reach)
     whole = beyond_rays(growth_along(u, slopes, reach), u, slopes, of_prior)
+    outward = _outward(white, most_rays) if whole.holds else ""
+    if outward:
+        whole = replace(whole, alpha=0.0, beta=0.0)
+    steepest_near = growth_along(u, near, reach).steepest_near
     return Conditions(
         dissipative=whole.holds,
         alpha=whole.alpha,
@@ -149,10 +169,11 @@ def conditions_of(white: Whitened) -> Conditions:
         lipschitz=whole.lipschitz,
         prior_holds=prior.holds,
         rows_hold=float(np.mean([row.holds for row in rows])),
-        stable_step=4 / whole.steepest if whole.lipschitz else 0.0,
-        local_step=4 / whole.steepest_near,
+        stable_step=4 / max(whole.steepest, steepest_near) if whole.lipschitz else 0.0,
+        local_step=4 / steepest_near,
         reach=reach,
         num_rays=len(u),
+        outward=outward,
     )
 
 
@@ -173,6 +194,35 @@ def directions(white: Whitened, most: int) -> Float[np.ndarray, "k d"]:
         u = np.concatenate([kept, random])[: max(most // 2, 1)]
     u = u / np.linalg.norm(u, axis=1, keepdims=True)
     return np.concatenate([u, -u])
+
+
+def _outward(white: Whitened, most_lines: int) -> str:
+    """A coordinate θ_i off which, with θ_i itself fixed, ⟨z, g⟩ > 0 far out; empty for none.
+
+    Rays from the mode move every coordinate at once. With noise of unknown scale e^s that hides
+    what happens at a fixed s: there ⟨z, g⟩ ≈ (s − ŝ − 1) e^{−2s}‖Xβ‖², which grows with ‖β‖².
+    """
+    d = white.num_dimensions
+    if d == 1:
+        return ""
+    axes = np.linalg.inv(white.L).T
+    rng = np.random.default_rng(1)
+    some = np.unique(np.linspace(0, d - 1, min(d, max(most_lines // 2, 1))).astype(int))
+    z, of = [], []
+    for i in some:
+        along = (rng.normal(size=d) * (np.arange(d) != i) / np.linalg.norm(axes, axis=1)) @ axes
+        along = _FAR * along / np.linalg.norm(along)
+        for miss in (sign * m / np.linalg.norm(axes[i]) for m in _MISSES for sign in (1, -1)):
+            z.append(miss * axes[i] + along)
+            of.append(i)
+    z = np.array(z)
+    slopes = white.slopes(z)
+    with np.errstate(over="ignore", invalid="ignore"):
+        push = np.einsum("kd,kd->k", z, slopes) / np.einsum("kd,kd->k", z, z)
+    worst = int(np.argmax(np.where(np.isfinite(push), push, -np.inf)))
+    if not push[worst] > _PUSH:
+        return ""
+    return white.posterior.layout.coordinate_names[of[worst]]
 
 
 def _single_terms(

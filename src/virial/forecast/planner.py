@@ -14,7 +14,7 @@ from virial.forecast.chain import chain_numbers, target_law
 from virial.forecast.conditions import Conditions, conditions_of
 from virial.forecast.predict import Prediction, describe, prediction
 from virial.forecast.table import percent, sentences, table
-from virial.forecast.whitened import Whitened
+from virial.forecast.whitened import Spent, Whitened
 from virial.forecast.worth import EXACT, estimators
 from virial.gradient import ControlVariate, FullBatch, Minibatch
 from virial.plan.choose import Choice, Estimator, Goal, choose
@@ -31,6 +31,8 @@ _ROUNDS = 5
 _TOLERANCE = 1.02
 _PARTS = ("mean", "sd")
 _WORDS = {"mean": "means", "sd": "standard deviations"}
+# A plan asks them for the longest stable step, nearby; `conditions` itself takes more.
+_RAYS = 16
 _START_SEED = 20150407
 
 
@@ -48,6 +50,7 @@ class Plan:
         target: of what.
         cost: row gradients over all chains, with what the estimator does before the run.
         passes: the same in passes over the rows.
+        spent: what the mode and this plan took before it.
         prediction: bias and standard error of every coordinate.
         conditions: whether the theorems apply.
         alone: passes that each part of the target takes by itself.
@@ -74,11 +77,19 @@ class Plan:
     target: tuple[str, ...]
     cost: float
     passes: float
+    spent: Spent
     prediction: Prediction
     conditions: Conditions
     alone: dict[str, float]
     shares: dict[str, float]
     others: tuple[tuple[str, str, str], ...] = field(repr=False)
+
+    @property
+    def setup_passes(self) -> float:
+        """Of `passes` those that the estimator takes before the first step."""
+        N = self.cost / self.passes
+        steps = self.num_chains * self.num_steps * self.sampler.gradient.cost(round(N)) / N
+        return max(self.passes - steps, 0.0)
 
     def __repr__(self) -> str:
         N = round(self.cost / self.passes)
@@ -104,6 +115,7 @@ class Plan:
         limit = max(self.shares, key=self.shares.__getitem__)
         part = max(self.target, key=lambda part: parts[part][3].max())
         said = [f"What limits it: {limit} (mean square error of the {_WORDS[part]}: {limits})."]
+        said.append(_before(self.spent))
         if not self.conditions.holds:
             said.append(
                 "The paper's theorems do not apply to this posterior: see vr.conditions(posterior)."
@@ -153,7 +165,7 @@ def plan(
         raise ValueError(f"budget must be a positive number of passes or None, got {budget!r}")
     white = Whitened(posterior)
     law = target_law(white)
-    found = conditions_of(white)
+    found = conditions_of(white, _RAYS)
     sd = np.sqrt(np.diag(white.L @ law.covariance @ white.L.T))
     goal = Goal(
         rmse, target, whole("num_chains", num_chains, 1), posterior.num_rows,
@@ -219,10 +231,17 @@ def _as_plan(
         sampler=sampler, num_steps=best.num_steps, burn_in=best.burn_in, num_chains=C,
         init=jax.tree.map(lambda *leaves: np.stack(leaves), *starts),
         rmse=rmse, target=goal.target, cost=best.cost, passes=best.cost / N,
-        prediction=predicted, conditions=found,
+        spent=white.spent, prediction=predicted, conditions=found,
         alone={part: _alone(candidates, goal, part) / N for part in goal.target},
         shares=_shares(best, goal), others=tuple(others),
     )  # fmt: skip
+
+
+def _before(spent: Spent) -> str:
+    return (
+        f"Before the run: {spent.mode} passes for the mode and {short(spent.forecast)} for this "
+        f"plan, which looked at {spent.num_rows} rows."
+    )
 
 
 def _sampler(choice: Choice, factor: Any) -> Any:
@@ -233,6 +252,7 @@ def _sampler(choice: Choice, factor: Any) -> Any:
         "Minibatch, leverage": lambda: Minibatch(n, weights="leverage"),
         "ControlVariate": lambda: ControlVariate(n),
         "ControlVariate, leverage": lambda: ControlVariate(n, weights="leverage"),
+        "ControlVariate, leverage, order 2": lambda: ControlVariate(n, weights="leverage", order=2),
     }[name]()
     if choice.scheme == "sgld":
         return SGLD(h, gradient, factor)

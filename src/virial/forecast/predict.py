@@ -235,7 +235,8 @@ def describe(sampler: Any) -> str:
     size = getattr(gradient, "batch_size", "")
     weights = ", leverage" if getattr(gradient, "weights", None) else ""
     plain = type(sampler.preconditioner).__name__ == "Identity"
-    of = f"{type(gradient).__name__}({size}{weights})"
+    order = ", order 2" if getattr(gradient, "order", 1) == 2 else ""
+    of = f"{type(gradient).__name__}({size}{weights}{order})"
     return f"{type(sampler).__name__}({shown}, {of}{'' if plain else ', preconditioned'})"
 
 
