@@ -20,7 +20,7 @@ from virial.run.problem import Looks
 from virial.run.sums import Moments
 
 # Steps of a run that does all that pays in the long run.
-_LONG = 10**8
+LONG = 10**8
 
 
 def log_prior(theta: Any) -> Any:
@@ -95,8 +95,8 @@ def steady(
     posterior: vr.Posterior, sampler: Any, moments: Moments, num_chains: int
 ) -> Callable[[int], Any]:
     """What `sample` does after compiling: the host's loop over chunks, sums included."""
-    program, span, keys, start = _prepared(
-        posterior, sampler, _LONG, num_chains=num_chains, keep_every=None, moments=moments, cores=1
+    program, span, keys, start = prepared(
+        posterior, sampler, LONG, num_chains=num_chains, keep_every=None, moments=moments, cores=1
     )
     if program.equations is not None:  # the last stage, that of most steps
         stages = len(program.equations.ends(1, 1))
@@ -118,18 +118,18 @@ class _Prepared(Exception):
     """Leaves `sample` with what it was about to run."""
 
 
-def _prepared(*arguments: Any, **keywords: Any) -> tuple[Any, Any, Any, Any]:
+def prepared(*arguments: Any, **keywords: Any) -> tuple[Any, Any, Any, Any]:
     """Program, span, keys and start, just as `sample` makes them of its arguments."""
 
-    def leave(*prepared: Any) -> NoReturn:
-        raise _Prepared(*prepared[:4])
+    def leave(*ready: Any) -> NoReturn:
+        raise _Prepared(*ready[:4])
 
     module = importlib.import_module("virial.run.sample")
     execute, module.execute = module.execute, leave
     try:
         vr.sample(*arguments, progress=False, **keywords)
-    except _Prepared as prepared:
-        return prepared.args
+    except _Prepared as left:
+        return left.args
     finally:
         module.execute = execute
     raise RuntimeError("sample did not come to running")

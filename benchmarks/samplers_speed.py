@@ -17,12 +17,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import virial as vr
 from benchmarks.case import Case
+from benchmarks.kernels import kernels
 from benchmarks.ours import ready_made, steady
 
 KEPT = Path(__file__).parent / "reference" / "samplers_speed.json"
@@ -39,6 +40,13 @@ Made by `python -m benchmarks.samplers_speed --write`; do not edit. Each sampler
 of them a step, whitened by `mode.factor`, float32, one chain, `vr.single_thread()`, processor
 time, sums of all moments included. They take turns, {rounds} rounds; given is the ratio of the best
 rounds, and in brackets the least and the largest ratio within one round.
+
+The last column is the profile: the kernels into which XLA cuts a step. Where it compiles the loop
+over steps *as a whole* a kernel costs what its arithmetic costs. Elsewhere the runtime starts each
+for itself, 20 to 50 ns whatever it does, and a step of 32 rows of 20 numbers is mostly that:
+CompensatedSGLD needs three products with the rows, one after the other, beside SGLD's two, and the
+scalars between them are kernels too. A loop in which rows are gathered from a large table XLA
+never compiles as a whole.
 
 """
 
@@ -96,46 +104,65 @@ def _entries() -> list[Entry]:
     ]
 
 
-def measure(case: Case, names: list[str] | None, rounds: int, seconds: float) -> dict[str, Any]:
-    """Microseconds a step, (contender, round)."""
+class Measured(NamedTuple):
+    """Microseconds a step of each round, and the kernels of a step in words."""
+
+    times: list[float]
+    kernels: str
+
+
+def measure(
+    case: Case, names: list[str] | None, rounds: int, seconds: float
+) -> dict[str, Measured]:
+    """All contenders, or those with these names beside SGLD."""
     posterior = replace(ready_made(case), init=case.theta)
     factor = posterior.mode().factor
+    chosen = {
+        entry.name: entry.sampler(case.n, factor, case.N)
+        for entry in _entries()
+        if not names or entry.name in ("SGLD", *names)
+    }
     runs, steps = {}, {}
-    for entry in _entries():
-        if names and entry.name not in ("SGLD", *names):
-            continue
-        run = steady(posterior, entry.sampler(case.n, factor, case.N), "full", 1)
+    for name, sampler in chosen.items():
+        run = steady(posterior, sampler, "full", 1)
         run(512)
         began = time.process_time()
         run(2048)
         per_step = (time.process_time() - began) / 2048
-        runs[entry.name], steps[entry.name] = run, max(int(seconds / per_step) // 256, 1) * 256
+        runs[name], steps[name] = run, max(int(seconds / per_step) // 256, 1) * 256
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
             began = time.process_time()
             run(steps[name])
-            found[name].append(1e6 * (time.process_time() - began) / steps[name])
-    return {name: np.array(times) for name, times in found.items()}
+            time_of_step = 1e6 * (time.process_time() - began) / steps[name]
+            found[name].append(float(f"{time_of_step:.4g}"))
+    limited = {
+        entry.name for entry in _entries() if entry.limit is not None or entry.name == "SGLD"
+    }
+    return {
+        name: Measured(times, str(kernels(posterior, chosen[name])) if name in limited else "")
+        for name, times in found.items()
+    }
 
 
-def section(case: Case, found: dict[str, np.ndarray]) -> str:
+def section(case: Case, found: dict[str, Measured]) -> str:
     """A table of one size."""
-    sgld = found["SGLD"]
+    sgld = np.array(found["SGLD"].times)
     lines = [
         f"## N, d, n = {case.label}\n",
-        "| | µs a step | times SGLD's | at most | |",
-        "|---|---|---|---|---|",
+        "| | µs a step | times SGLD's | at most | | kernels |",
+        "|---|---|---|---|---|---|",
     ]
     for entry in _entries():
         if entry.name not in found:
             continue
-        times = found[entry.name]
+        times = np.array(found[entry.name].times)
         ratio, rounds = times.min() / sgld.min(), times / sgld
         verdict = "" if entry.limit is None else "met" if ratio <= entry.limit else "**missed**"
         lines.append(
             f"| {entry.name} | {times.min():.3g} | {ratio:.2f} ({rounds.min():.2f}, "
-            f"{rounds.max():.2f}) | {entry.limit or ''} | {verdict} |"
+            f"{rounds.max():.2f}) | {entry.limit or ''} | {verdict} | {found[entry.name].kernels} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -148,6 +175,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", help="this contender only (may be repeated)")
     parser.add_argument("--toy", action="store_true", help="short, to see that all works")
     chosen = parser.parse_args(arguments)
+    if chosen.write and chosen.only:
+        parser.error("--write takes all contenders of a size: their times are compared")
     vr.single_thread()
     cases = chosen.case or (CASES[:1] if chosen.toy else CASES)
     rounds, seconds = (2, 0.01) if chosen.toy else (ROUNDS, SECONDS)
@@ -163,23 +192,18 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _kept() -> dict[str, dict[str, np.ndarray]]:
-    """Microseconds a step by size and contender."""
+def _kept() -> dict[str, dict[str, Measured]]:
+    """What was measured, by size and contender."""
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     return {
-        label: {name: np.array(times) for name, times in found.items()}
+        label: {name: Measured(*values) for name, values in found.items()}
         for label, found in kept.items()
     }
 
 
-def _keep(case: Case, found: dict[str, np.ndarray]) -> None:
+def _keep(case: Case, found: dict[str, Measured]) -> None:
     """Writes what was found at one size beside the others."""
-    kept = _kept() | {case.label: found}
-    rounded = {
-        label: {name: [float(f"{time:.4g}") for time in times] for name, times in found.items()}
-        for label, found in kept.items()
-    }
-    KEPT.write_text(json.dumps(rounded, indent=1) + "\n")
+    KEPT.write_text(json.dumps(_kept() | {case.label: found}, indent=1) + "\n")
 
 
 def _case(text: str) -> Case:
