@@ -16,8 +16,8 @@ class Solution(NamedTuple):
     Attributes:
         values: c for every column of targets.
         errors: their standard errors.
-        influence: sums of the influence function of every target over every group, over the
-            whole weight: their spread is the standard error.
+        influence: what every group contributes to every value, by the values without it; the
+            contributions add up to zero, and their spread is the standard error.
         weights: v with c = E_h[(vᵀw) φ] for every φ.
     """
 
@@ -52,8 +52,15 @@ def solve(sums: Float[np.ndarray, "g p c"]) -> Solution:
     a = inverse @ b
     v = np.zeros(p)
     v[used] = inverse[0]
-    residuals = sums[:, used, p:] - sums[:, used][:, :, used] @ a
-    influence = np.einsum("p,gpq->gq", v[used], residuals)
     groups = len(sums)
+    # Residuals about the solution, Σ_g v·(b_g − M_g a), would be too small by what the p unknowns
+    # fit of the noise: 6 % of an error at 17 steps for each. Without a group it shows.
+    some = (total - sums)[:, used]
+    try:
+        without = np.linalg.solve(some[:, :, used] / scale, some[:, :, p:] / rows[used, None])[:, 0]
+    except np.linalg.LinAlgError:
+        raise Unsolvable("the moment equations hang on a single stretch of the run") from None
+    without = without / columns[used[0]]
+    influence = (groups - 1) / groups * (without.mean(axis=0) - without)
     errors = np.sqrt(groups / max(groups - 1, 1) * np.sum(influence**2, axis=0))
     return Solution(a[0], errors, influence, v)
