@@ -48,7 +48,7 @@ TOGETHER: dict[str, tuple[str, str, dict[str, Any]]] = {
         ("NumPy loop", "peers", "numpy", {}),
     )
 }
-# With one thread a long run stays where it is.
+# With one thread a long run stays where it is, and so does one chain of dear steps.
 LONG = ("virial, user's model, long run", "virial, own model, long run")
 # What a second thread could change.
 THREADED = ("BlackJAX", "virial, user's model", "virial, own model", *LONG, "posteriors (torch)")

@@ -23,8 +23,18 @@ from typing import Any
 from benchmarks import kept, report
 from benchmarks.case import Case
 from benchmarks.contend import CONTENDERS, LONG, THREADED
-from benchmarks.measure import Measured, Setting, command, compare, environment, race, tolerance
-from benchmarks.targets import GOALS, Figure
+from benchmarks.measure import (
+    Measured,
+    Setting,
+    Timing,
+    command,
+    compare,
+    environment,
+    race,
+    tolerance,
+)
+from benchmarks.targets import GOALS, OWN, USER, Figure
+from virial.run.execute import SMALL_STEP_SECONDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "engine.md"
 TOY_CASES = (Case(1_000, 3, 10),)
@@ -36,7 +46,9 @@ def measure(case: Case, repetitions: int, seconds: float, names: list[str]) -> M
     timings, absent, distances = {}, {}, {}
     for setting in settings:
         one = setting == "one thread"
-        takes_part = [name for name in names if (name not in LONG if one else name in THREADED)]
+        takes_part = [name for name in names if name not in LONG and (one or name in THREADED)]
+        if not one and moves(timings["one thread"]):
+            takes_part += [name for name in LONG if name in names]
         timings[setting], laws, missing = race(case, takes_part, setting, repetitions, seconds, one)
         absent |= missing
         if len(laws) > 1:
@@ -54,6 +66,12 @@ def agreeing(case: Case, laws: dict[str, Any]) -> dict[str, float]:
             f"compare; mean z² (about 1, at most {tolerance(case):.1f}): {wrong}"
         )
     return distances
+
+
+def moves(timings: dict[str, Timing]) -> bool:
+    """Whether a long run of one chain moves to a worker of one thread: if its steps are short."""
+    ours = [timings[name].processor for name in (USER, OWN) if name in timings]
+    return bool(ours) and min(map(min, ours)) < 1e6 * SMALL_STEP_SECONDS
 
 
 def way(what: str, setting: Setting, toy: bool) -> float | dict[str, float]:

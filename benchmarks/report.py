@@ -31,10 +31,10 @@ Every contender runs in a process of its own. They compile, show that they sampl
 take turns, round by round. Given are the best round, and in brackets the median and the worst.
 *One thread*: `PJRT_NPROC=1`, one thread for OpenMP and numba, pinned to a core. With default
 threads a run of `vr.sample` that will take more than some five seconds moves, after the first
-one, to a worker process of one thread; *long run* is a step there, timed from `vr.sample` runs
-of two lengths, and the rows without these words are the first second. A ratio over BlackJAX is
-the smaller of the two settings, with the long run for the default one; all other ratios are of
-one thread.
+one, to a worker process of one thread, if its steps are shorter than 50 µs; *long run* is a step
+there, timed from `vr.sample` runs of two lengths, and the rows without these words are the first
+second. A ratio over BlackJAX is the smaller of the two settings, with the long run, where there
+is one, for the default one; all other ratios are of one thread.
 """
 
 

@@ -150,7 +150,7 @@ class Batch:
         _, pullback = jax.vjp(self._terms, position)
         deviations = slopes - jnp.mean(slopes)
         y = v * deviations if a is None else v * a * deviations
-        return y, lambda y: pullback(y)[0], v * jnp.sum(deviations**2)
+        return y, lambda y: pullback(y)[0], v * (deviations @ deviations)
 
     def _slopes(self, position: Array, direction: Array) -> Float[Array, " n"]:
         """u_i·w."""

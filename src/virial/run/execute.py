@@ -24,7 +24,7 @@ from virial.run.workers import run_in_workers
 _PILOT_SECONDS = 1.0
 _WORTH_SECONDS = 5.0
 # Steps shorter than this are slowed down, not helped, by XLA's pool of threads.
-_SMALL_STEP_SECONDS = 50e-6
+SMALL_STEP_SECONDS = 50e-6
 
 
 def execute(
@@ -91,7 +91,7 @@ def _single_thread() -> bool:
 def _workers(chains: int, step_seconds: float) -> int:
     """Worker processes that beat this one: a core each, or one thread for small steps."""
     cores = min(usable_cores(), chains)
-    if cores > 1 or (not _single_thread() and step_seconds < _SMALL_STEP_SECONDS):
+    if cores > 1 or (not _single_thread() and step_seconds < SMALL_STEP_SECONDS):
         return cores
     return 0
 
