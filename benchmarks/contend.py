@@ -32,6 +32,12 @@ CONTENDERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "scalar numba": ("floors", "kernel", {}),
     "floor: contiguous rows": ("floors", "contiguous", {}),
     "random rows, read only": ("floors", "random_rows", {}),
+    "part: normals": ("parts", "normals", {}),
+    "part: row numbers, with replacement": ("parts", "row_numbers", {"replace": True}),
+    "part: row numbers, without": ("parts", "row_numbers", {"replace": False}),
+    "part: rows read, Xθ": ("parts", "products", {"number": 1}),
+    "part: rows read, Xθ, Xᵀz": ("parts", "products", {"number": 2}),
+    "part: rows read, Xθ, Xw, Xᵀz": ("parts", "products", {"number": 3}),
     "posteriors (torch)": ("peers", "posteriors", {}),
     "NumPy loop": ("peers", "numpy", {}),
 }

@@ -25,6 +25,10 @@ gradient Langevin dynamics on logistic regression, one chain, float32. *N* rows 
 - **floor**: n adjacent rows from a random place of the table on, each read once, in order, for
   z = Xθ and Xᵀz, no more: no random rows, no model, no random normals, no θ to store.
 - **random rows, read only**: n rows at random places, their numbers added up.
+- **part**: a piece of virial's step alone in its loop, compiled as there. Row numbers drawn without
+  replacement cost what "without replacement" takes longer; Xw, a product with all rows of a batch,
+  is most of what `ModifiedSGLD` takes longer; a chain that does nothing but read random rows and
+  form its two products is the row "Xθ, Xᵀz".
 - **posteriors**, **NumPy loop**: Python loops, for scale.
 
 Every contender runs in a process of its own. They compile, show that they sample one law, and

@@ -63,7 +63,7 @@ def _add(x: Array, y: Array, modulus: int) -> Array:
     return jnp.minimum(x + y, x + y - np.uint32(modulus))
 
 
-def _feistel(x: Array, keys: list[Array], a: int, b: int) -> Array:
+def _feistel(x: Any, keys: list[Array], a: int, b: int) -> Array:
     """The keyed permutation of 0 … ab − 1, as many rounds as keys."""
     L, R = x // np.uint32(b), x % np.uint32(b)
     for r, key in enumerate(keys):
@@ -77,8 +77,8 @@ def _feistel(x: Array, keys: list[Array], a: int, b: int) -> Array:
 def _many(key: Key, first_step: Any, num_steps: int, num_rows: int, n: int) -> Array:
     """The images of 0 … n − 1 under the permutation of each step."""
     drawn = words(key, first_step, num_steps, _words_per_permutation(num_rows))
-    x = lax.broadcasted_iota(jnp.uint32, (num_steps, n), 1)
-    return _images(x, drawn, num_rows, n)
+    # Places as constants: XLA would divide them by the rectangle's side again at every step.
+    return _images(np.arange(n, dtype=np.uint32)[None], drawn, num_rows, n)
 
 
 def _words_per_permutation(num_rows: int) -> int:
@@ -86,7 +86,7 @@ def _words_per_permutation(num_rows: int) -> int:
     return _rounds(a) + (num_rows - a * b) * words_per_index(num_rows)
 
 
-def _images(x: Array, drawn: Array, num_rows: int, n: int) -> Array:
+def _images(x: Any, drawn: Array, num_rows: int, n: int) -> Array:
     """σ(x) for places x below n: the Feistel network on M rows, an exchange for each other row."""
     a, b = _rectangle(num_rows)
     M, rounds = a * b, _rounds(a)
