@@ -8,7 +8,7 @@ from benchmarks.case import Case
 from benchmarks.measure import Measured
 
 USER, OWN, PEER = "virial, user's model", "virial, own model", "BlackJAX"
-NUMBA, FLOOR = "scalar numba", "floor: contiguous rows"
+NUMBA, FLOOR, ROWS = "scalar numba", "floor: contiguous rows", "random rows, read only"
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,10 @@ def figures(measured: Measured, clock: str) -> list[Figure]:
         if here:
             what = f"BlackJAX / {name}, default threads, before it moves"
             found.append(Figure(what, here[0]))
+
+    if PEER in one and ROWS in one:
+        theirs = min(times[PEER] for times in best.values() if PEER in times)
+        found.append(Figure(f"BlackJAX / {ROWS}, by one thread: a bound", theirs / one[ROWS]))
 
     def beside(what: str, a: str, b: str, target: float | None) -> None:
         if a in one and b in one:
