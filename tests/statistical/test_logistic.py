@@ -32,7 +32,10 @@ def squared_errors(posterior, sampler, mean):
     In the units of θ and summed over coordinates: the only reading of "does not drop below 1" in
     Section 6 that the curves agree with. Relative to the posterior variance it would be 60.
     """
-    run = vr.sample(posterior, sampler, 2000, num_chains=100, seed=5, cores=1, progress=False)
+    run = vr.sample(
+        posterior, sampler, 2000, num_chains=100, seed=5, moments="diagonal", cores=1,
+        progress=False,
+    )  # fmt: skip
     averages = np.cumsum(run.draws, axis=1, dtype=float) / np.arange(1, 2001)[:, None]
     return ((averages - mean) ** 2).sum(axis=-1)
 
@@ -76,7 +79,7 @@ def test_standard_deviations_of_sgld(paper):
     h, n = 1e-3, 10
     run = vr.sample(
         posterior, vr.SGLD(h, vr.Minibatch(n)), 5000, num_chains=64, burn_in=500,
-        keep_every=None, cores=1, progress=False,
+        keep_every=None, moments="diagonal", cores=1, progress=False,
     )  # fmt: skip
     ratio = run.sd / sd
     assert ((ratio > 2.4) & (ratio < 2.6)).all()
@@ -134,7 +137,10 @@ def test_exact_samplers_agree_with_quadrature(skewed, kind, monkeypatch):
     sampler = kind(1.2 if kind is vr.MALA else 1.9, preconditioner=L)
 
     def chains():
-        return vr.sample(posterior, sampler, 900, num_chains=256, seed=7, cores=1, progress=False)
+        return vr.sample(
+            posterior, sampler, 900, num_chains=256, seed=7, moments="diagonal", cores=1,
+            progress=False,
+        )  # fmt: skip
 
     run = chains()
     z, relative_error = z_scores(run, mean, covariance)
