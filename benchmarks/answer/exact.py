@@ -112,8 +112,9 @@ def _line(
     exact, reached = problem.reference, {}
     errors = worst(exact, answer.mean, answer.sd)
     for goal in GOALS:
-        # A covariance that is to be inverted takes more draws than dimensions.
-        least = 2 * len(answer.mean) if "repaired" in label else 1
+        # A covariance that is to be inverted, or weights to be believed, take a few draws a
+        # dimension.
+        least = 2 * len(answer.mean) if label.endswith(("repaired", "sampled")) else 1
         need = max(draws_needed(answer, exact, draws, (goal, goal)), least)
         cost = {
             "seconds": seconds[0] + need * seconds[1],
