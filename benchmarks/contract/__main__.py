@@ -20,7 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", choices=NAMES, action="append", help="only these")
     parser.add_argument(
-        "--seeds", type=int, nargs=2, default=(3000, 12), metavar=("FIRST", "COUNT")
+        "--seeds", type=int, nargs=2, default=(4000, 12), metavar=("FIRST", "COUNT")
     )
     parser.add_argument("--label", default="contract", help="of the files in results/")
     parser.add_argument("--reference", action="store_true", help="references only")
