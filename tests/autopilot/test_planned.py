@@ -75,6 +75,16 @@ def test_raw_numbers_stay(run):
     assert columns["names"] == ("position[0]", "position[1]", "position[2]")
 
 
+def test_passes_of_every_stage_are_counted(run, plan, posterior):
+    spent = run.spent
+    assert spent["mode"] == posterior.mode().passes
+    assert spent["plan"] == plan.spent.forecast > 10
+    assert spent["estimator"] == pytest.approx(0, abs=1e-9)  # a minibatch prepares nothing
+    assert spent["run"] == run.passes
+    assert f"run {run.passes / 1000:.2f}k." in repr(run.summary())
+    assert plan.spent.gradients > plan.spent.passes
+
+
 def test_the_same_seed_gives_the_same_run(run, posterior, plan):
     again = vr.sample(posterior, plan, seed=11, progress=False)
     assert np.array_equal(again.mean, run.mean)

@@ -42,10 +42,22 @@ def test_means_alone_are_cheaper(posterior, plan):
     assert "standard deviations" not in repr(only).split("What limits")[0]
 
 
+def test_near_a_normal_posterior_the_curvature_takes_the_noise_off():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.ones(500), rng.standard_normal(500)])
+    found = vr.plan(vr.logistic_regression(X, rng.random(500) < 0.4))
+    assert found.sampler.gradient.order == 2
+    assert found.sampler.gradient.weights == "leverage"
+    assert "leverage, order 2" in repr(found)
+    # For the sum at the mode with its curvature, and for the rows' leverage.
+    assert found.setup_passes == pytest.approx(6)
+
+
 def test_the_table(plan):
     page = repr(plan)
     assert "What limits it: " in page
     assert "next best" in page
+    assert "Before the run: " in page
     assert all(len(line) <= 80 for line in page.splitlines())
     assert sum(plan.shares.values()) == pytest.approx(1)
 

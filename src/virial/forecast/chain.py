@@ -17,8 +17,8 @@ from virial.forecast.closure import Law, gaussian_law, sigma_points
 from virial.forecast.schemes import Scheme, preconditioner_of, scheme_of
 from virial.forecast.whitened import Whitened
 from virial.gradient import FullBatch
+from virial.gradient.representatives import Representatives
 from virial.plan.errors import Course, RunErrors, run_errors
-from virial.posterior import Posterior
 from virial.sampler import Sampler
 from virial.theory import LinearGaussian, noise_moments
 
@@ -27,7 +27,7 @@ _MOST_NUMBERS = 10**8
 # Chains of many steps get about so many of their sds away from the centre.
 _EDGE = 5.0
 # A prediction for every step size that is tried asks for the same.
-_TARGETS: WeakKeyDictionary[Posterior, Law] = WeakKeyDictionary()
+_TARGETS: WeakKeyDictionary[Representatives, Law] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +95,11 @@ class ChainNumbers:
 
 def target_law(white: Whitened) -> Law:
     """The posterior's mean and covariance in whitened coordinates, as far as a Gaussian goes."""
-    law = _TARGETS.get(white.posterior)
+    law = _TARGETS.get(white.some)
     if law is None:
         d = white.num_dimensions
         law = gaussian_law(white.derivatives, None, lambda C, V: np.linalg.inv(C), num_dimensions=d)
-        _TARGETS[white.posterior] = law
+        _TARGETS[white.some] = law
     return law
 
 
