@@ -160,7 +160,7 @@ def row(kept: dict[str, Any]) -> str:
     biases = ", ".join(f"{100 * b:.3g} %" for b in kept["bias"])
     steps = ", ".join(f"{h:g}" for h in kept["steps"])
     verdict = "holds" if holds(kept) else "**not shown**"
-    if kept["slope"] - kept["order"] > TOLERANCE:
+    if kept["slope"] > kept["order"] + 1:
         verdict = "falls faster: no term of this order to be seen"
     if z.max() < 4:
         verdict = f"no bias found, ± {100 * max(kept['error']):.2g} %"
