@@ -252,8 +252,8 @@ compilation, warm-up and the search for the mode, from which all start; imports 
 files are left out. On a quiet machine they are those of the wall.
 
 - **virial**: `vr.sample(posterior, rmse=…)` at the largest rmse of 0.05, 0.03, 0.02, 0.01, 0.005
-  whose corrected numbers are within the goal for three seeds of three. A position at which mode or
-  plan takes derivatives of all rows counts as N row gradients.
+  whose corrected numbers are within the goal for three seeds of three. A look of mode or plan at a row
+  counts as one row gradient, whatever is worked out of it.
   *By hand*, for the flights: the recipe of [their page](flights.md), chosen on other seeds; 95 % of
   its seeds are within.
 - **NUTS** and **importance sampling**: draws until all coordinates are within at once with
