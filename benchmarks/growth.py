@@ -153,9 +153,10 @@ _INTRODUCTION = """\
 
 What one core spends as a logistic regression grows, batches of {batch}. The answer is
 `vr.sample(posterior, rmse={rmse})`: mode, plan, run, audit and repair, with all compilation; a
-look of mode or plan at a row counts as one row gradient, whatever is worked out of it. A slope is that of a straight line through the logarithms: 0 means that size costs nothing, 1 that
-cost grows in proportion. Memory is the peak of the process beyond what it held once the table
-was there. With so many rows to a coefficient the posterior is nearly normal, so that the normal
+look of mode or plan at a row counts as one row gradient, whatever is worked out of it. A slope is
+that of a straight line through the logarithms: 0 means that size costs nothing, 1 that cost grows
+in proportion. Memory is the peak of the process beyond what it held once the table was there.
+With so many rows to a coefficient the posterior is nearly normal, so that the normal
 approximation at the mode checks the answer's law: more than {rmse} off is worth a doubt where
 d² is far below N.
 """

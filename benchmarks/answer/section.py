@@ -252,17 +252,16 @@ compilation, warm-up and the search for the mode, from which all start; imports 
 files are left out. On a quiet machine they are those of the wall.
 
 - **virial**: `vr.sample(posterior, rmse=…)` at the largest rmse of 0.05, 0.03, 0.02, 0.01, 0.005
-  whose corrected numbers are within the goal for three seeds of three. A look of mode or plan at a row
-  counts as one row gradient, whatever is worked out of it.
-  *By hand*, for the flights: the recipe of [their page](flights.md), chosen on other seeds; 95 % of
-  its seeds are within.
+  whose corrected numbers are within the goal for three seeds of three. A look of mode or plan at a
+  row counts as one row gradient, whatever is worked out of it. *By hand*, for the flights: the
+  recipe of [their page](flights.md), chosen on other seeds; 95 % of its seeds are within.
 - **NUTS** and **importance sampling**: draws until all coordinates are within at once with
   probability 0.95, from the standard errors of one run; *in italics* where the run was shorter
   than that: then seconds are computed. *Whitened*: in coordinates that the curvature at the mode
   makes round. *Repaired*: by the virial of the same draws and the gradients there. Repairs and
-  weights are not believed below 2d draws.
-  The flights' rows are collected for both where they are equal, 3.7 times fewer, which this library
-  and SGLD do not do; [the flights](flights.md) has the seconds on all rows too.
+  weights are not believed below 2d draws. The flights' rows are collected for both where they are
+  equal, 3.7 times fewer, which this library and SGLD do not do; [the flights](flights.md) has the
+  seconds on all rows too.
 - **SGLD** of BlackJAX and posteriors: the best of four step sizes, 0.3 to 10 % of what is stable,
   found with the truth in hand, its seconds alone counted; until the error stays within. "–": not
   in {seconds:g} seconds.
