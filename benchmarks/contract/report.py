@@ -12,6 +12,8 @@ from benchmarks.contract.targets import CATALOGUE
 
 PAGE = Path(__file__).parents[2] / "docs" / "contract.md"
 PARTS = ("mean", "sd")
+# What float32 leaves of a mean, in sds, with some thousand rows: no error below counts.
+ROUNDING = 1e-4
 
 
 def worst(run: dict[str, Any], key: str = "error") -> float:
@@ -25,9 +27,12 @@ def typical(run: dict[str, Any], key: str = "error") -> float:
 
 
 def covered(runs: list[dict[str, Any]]) -> tuple[int, int]:
-    """Numbers whose error lies within twice what was said to be left, and all of them."""
+    """Numbers whose error lies within twice what was said to be left, and all of them.
+
+    Where the curvature at the mode is exact an answer is right to the rounding of its type.
+    """
     inside = [
-        np.abs(run["error"][part]) <= 2 * np.array(run["left"][part])
+        np.abs(run["error"][part]) <= np.maximum(2 * np.array(run["left"][part]), ROUNDING)
         for run in runs for part in PARTS
     ]  # fmt: skip
     flat = np.concatenate(inside) if inside else np.zeros(0)
@@ -86,7 +91,7 @@ def report(label: str) -> str:
         f"Met or refused: **{either:.1f} %** of {len(runs)} runs. {refused} were refused; of those "
         f"that said they had met it {did} had, strictly {strictly}. "
         "The interval reported for what is left of the bias "
-        f"(twice `left` of the summary) covers the true error of {inside} of {total} numbers "
+        f"(twice `left` of the summary, or 10⁻⁴, which is rounding) covers the true error of {inside} of {total} numbers "
         f"({100 * inside / max(total, 1):.1f} %).",
         "",
         "| | runs | met | strictly | refused | worst error, met | raw, median | covered | passes |",

@@ -141,8 +141,9 @@ def planned() -> str:
 {runs[0]["seed"]} on: {len(met)} say that they met the target, and {len(good)} of these have every
 mean within 0.05 sd and every sd within 5 % (at worst {off:.3f} sd and {percent(wide)});
 {100 * np.mean([run["covered"] for run in met]):.0f} % of the numbers lie within twice the error
-that is reported as left. Passes over the rows: {passes["mode"]:.0f} for the mode,
-{passes["plan"]:.1f} for the plan, {passes["estimator"]:.0f} before the first step and
+that is reported as left (and the reference's own). Passes over the rows:
+{passes["mode"]:.0f} for the mode, {passes["plan"]:.1f} for the plan,
+{passes["estimator"]:.0f} before the first step and
 {np.median([run["passes"]["run"] for run in runs]):.2f} in the run (median).
 
 ```

@@ -23,7 +23,12 @@ def line(run: vr.PlannedRun, seed: int, seconds: float) -> dict[str, object]:
     found, exact = run.summary(), reference("plain")
     off, wide = exact.errors(found.mean, found.sd)
     raw_off, raw_wide = exact.errors(found.raw_mean, found.raw_sd)
-    inside = np.concatenate([abs(off) <= 2 * found.mean_left, abs(wide) <= 2 * found.sd_left])
+    # Beside the reference's own errors, which are as large.
+    left = np.concatenate([
+        np.hypot(found.mean_left, exact.mean_error / exact.sd),
+        np.hypot(found.sd_left, exact.sd_error / exact.sd),
+    ])  # fmt: skip
+    inside = abs(np.concatenate([off, wide])) <= 2 * left
     return {
         "seed": seed, "seconds": round(seconds, 2), "code": run.judgement.code,
         "passes": {stage: round(passes, 3) for stage, passes in run.spent.items()},

@@ -66,7 +66,7 @@ def _answer(e: Effects) -> str:
             _line("dot", mean, mean, 10, 10, reach),
         )
         cells = [
-            ("mean", f"{mean:.{d}f}"), ("± error", f"{e.mean_error[k]:.{d}f}"),
+            ("mean", f"{mean:.{d}f}"), ("± error", f"{e.mean_error[k]:.1g}"),
             ("sd", f"{sd:.{d}f}"), ("± error", percent(e.sd_error[k] / sd).lstrip("+")),
         ]  # fmt: skip
         rows.append(_row(name, [("", bar)], cells))

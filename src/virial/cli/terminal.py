@@ -87,7 +87,7 @@ def effects_table(e: Effects, shown: Sequence[int]) -> str:
         d = digits(e.sd[k])
         rows.append(
             [
-                e.names[k], f"{e.mean[k]:.{d}f}", f"{e.mean_error[k]:.{d}f}",
+                e.names[k], f"{e.mean[k]:.{d}f}", f"{e.mean_error[k]:.1g}",
                 f"{e.sd[k]:.{d}f}", percent(e.sd_error[k] / e.sd[k]).lstrip("+"),
                 f"{e.laplace_mean[k]:.{d}f}", f"{e.laplace_sd[k]:.{d}f}",
             ]

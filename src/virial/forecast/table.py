@@ -69,13 +69,15 @@ def sentences(parts: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a signed percentage of two or three digits.
+    """A share as a signed percentage of two or three digits, of one where it is tiny.
 
     Example:
-        >>> percent(0.1234), percent(-0.004), percent(2.1)
-        ('+12.3 %', '-0.4 %', '+210 %')
+        >>> percent(0.1234), percent(-0.004), percent(2.1), percent(0.00021)
+        ('+12.3 %', '-0.4 %', '+210 %', '+0.02 %')
     """
     value = 100 * share
+    if 0.001 <= abs(value) < 0.05:
+        return f"{value:+.1g} %"
     return f"{value:+.0f} %" if abs(value) >= 100 else f"{value:+.1f} %"
 
 
