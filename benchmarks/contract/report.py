@@ -91,7 +91,8 @@ def report(label: str) -> str:
         f"Met or refused: **{either:.1f} %** of {len(runs)} runs. {refused} were refused; of those "
         f"that said they had met it {did} had, strictly {strictly}. "
         "The interval reported for what is left of the bias "
-        f"(twice `left` of the summary, or 10⁻⁴, which is rounding) covers the true error of {inside} of {total} numbers "
+        "(twice `left` of the summary, or 10⁻⁴, which is rounding) covers the true error of "
+        f"{inside} of {total} numbers "
         f"({100 * inside / max(total, 1):.1f} %).",
         "",
         "| | runs | met | strictly | refused | worst error, met | raw, median | covered | passes |",
