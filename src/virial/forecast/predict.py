@@ -129,7 +129,7 @@ def predict(
 
     The chain's law is the Gaussian that reproduces its own first two moments (docs/predict.md);
     bias and standard error then follow in closed form from `theory.LinearGaussian`. It takes the
-    mode and a few dozen passes over the rows, whatever the number of steps.
+    mode and some hundred points, whatever the number of steps.
 
     Args:
         posterior: what is sampled; it must have a mode.
