@@ -11,7 +11,7 @@ import jax
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, reports
 from virial.sampler.preconditioner import Identity
 from virial.sampler.schedule import StepSize
 
@@ -40,7 +40,7 @@ class PrintedSGLD:
     preconditioner: Identity = Identity()
 
     noises: ClassVar[int] = 1
-    statistics: ClassVar[dict[str, Reduction]] = {}
+    statistics = reports()
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> Float[Array, " d"]:
         """The state is the position."""

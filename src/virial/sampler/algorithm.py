@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import jax
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator
-from virial.sampler.preconditioner import Preconditioner
 from virial.sampler.schedule import StepSize
 
 Reduction = Literal["mean", "max"]
 T = TypeVar("T")
+Given = TypeVar("Given")
+Held = TypeVar("Held")
 
 
 class Noise(NamedTuple):
@@ -50,13 +52,13 @@ class Sampler(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
-    def statistics(self) -> dict[str, Reduction]: ...
+    def statistics(self) -> Mapping[str, Reduction]: ...
     @property
     def step_size(self) -> StepSize: ...
     @property
     def gradient(self) -> Estimator: ...
     @property
-    def preconditioner(self) -> Preconditioner: ...
+    def preconditioner(self) -> Any: ...
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> Any:
         """The state at the first position; `batch` is that of step 0, `noise` that of no step."""
         ...
@@ -66,16 +68,38 @@ class Sampler(Protocol):
         ...
 
 
-@dataclass_transform(frozen_default=True)
+def reports(**numbers: Reduction) -> Mapping[str, Reduction]:
+    """The numbers that a sampler's steps report, each with how a block reduces it."""
+    return numbers
+
+
+def converted(*, converter: Callable[[Given], Held], default: Given) -> Held:
+    """A field that is given what `converter` takes and holds what it returns."""
+    return dataclasses.field(default=default, metadata={"converter": converter})  # pyright: ignore[reportReturnType]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(converted,))
 def algorithm(cls: type[T]) -> type[T]:
     """Makes `cls` a frozen dataclass whose numbers are arguments of the compiled loop.
 
     Step size and preconditioner are leaves of a pytree, so a new value compiles nothing; all
     else (the estimator, options) is part of the program. Unflattening goes round `__init__`,
-    whose checks want numbers and would meet tracers.
+    whose checks want numbers and would meet tracers. Fields made by `converted` are converted
+    after the checks of `__post_init__`.
     """
+    check = getattr(cls, "__post_init__", None)
+
+    def after_init(sampler: Any) -> None:
+        if check is not None:
+            check(sampler)
+        for field in fields:
+            if (converter := field.metadata.get("converter")) is not None:
+                object.__setattr__(sampler, field.name, converter(getattr(sampler, field.name)))
+
+    cls.__post_init__ = after_init  # pyright: ignore[reportAttributeAccessIssue]
     cls = dataclasses.dataclass(frozen=True, repr=True)(cls)
-    names = [field.name for field in dataclasses.fields(cls)]  # pyright: ignore[reportArgumentType]
+    fields = dataclasses.fields(cls)  # pyright: ignore[reportArgumentType]
+    names = [field.name for field in fields]
     leaves = [name for name in names if name in ("step_size", "preconditioner")]
     static = [name for name in names if name not in leaves]
 

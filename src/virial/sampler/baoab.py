@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, check_estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.kinetic import KineticState, check_constant_step, positive_rate, start
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 
@@ -49,16 +49,15 @@ class BAOAB:
     step_size: float
     friction: float
     gradient: Estimator
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
 
     noises: ClassVar[int] = 1
-    statistics: ClassVar[dict[str, Reduction]] = {}
+    statistics = reports()
 
     def __post_init__(self) -> None:
         check_constant_step(self.step_size)
         object.__setattr__(self, "friction", positive_rate("friction", self.friction))
         check_estimator(self.gradient)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> KineticState:
         """The first position with a velocity drawn from N(0, L Lᵀ)."""

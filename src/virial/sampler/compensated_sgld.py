@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.correction import Covariance, check_covariance
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import StepSize, check_step_size
@@ -61,15 +61,14 @@ class CompensatedSGLD:
 
     step_size: StepSize
     gradient: Estimator
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
     covariance: Covariance = "estimated"
 
     noises: ClassVar[int] = 1
-    statistics: ClassVar[dict[str, Reduction]] = {"hV": "mean", "unremoved": "mean"}
+    statistics = reports(hV="mean", unremoved="mean")
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size, schedule=True)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
         check_covariance(self.covariance, self.gradient)
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> Float[Array, " d"]:

@@ -23,7 +23,6 @@ from virial.gradient import (
     gradient_noise,
 )
 from virial.posterior import Posterior
-from virial.sampler.preconditioner import Preconditioner
 from virial.sampler.schedule import StepSize, size_of_step
 
 # An eigenvalue of a larger matrix would cost more than it tells.
@@ -40,7 +39,7 @@ class Correcting(Protocol):
     @property
     def gradient(self) -> Estimator: ...
     @property
-    def preconditioner(self) -> Preconditioner: ...
+    def preconditioner(self) -> Any: ...
     @property
     def covariance(self) -> Covariance: ...
 

@@ -16,7 +16,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, Minibatch, check_estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import StepSize, check_step_size, size_of_step
 
@@ -94,19 +94,18 @@ class FisherScoring:
 
     step_size: StepSize
     gradient: Estimator
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
     diagonal: bool = False
     information: Information = "estimated"
     memory: int = 1000
     every: int = 64
 
     noises: ClassVar[int] = 1
-    statistics: ClassVar[dict[str, Reduction]] = {}
+    statistics = reports()
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size, schedule=True)
         check_estimator(self.gradient)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
         gradient = self.gradient
         if (
             not isinstance(gradient, Minibatch)

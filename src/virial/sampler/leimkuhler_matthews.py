@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, check_estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import StepSize, check_step_size, size_of_step
 
@@ -55,15 +55,14 @@ class LeimkuhlerMatthews:
 
     step_size: StepSize
     gradient: Estimator
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
 
     noises: ClassVar[int] = 1
-    statistics: ClassVar[dict[str, Reduction]] = {}
+    statistics = reports()
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size, schedule=True)
         check_estimator(self.gradient)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
     def init(
         self, position: Float[Array, " d"], batch: Batch, noise: Noise

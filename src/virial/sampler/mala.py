@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, FullBatch
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.random_walk import accept
 from virial.sampler.schedule import check_step_size
@@ -48,15 +48,14 @@ class MALA:
     """
 
     step_size: float
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
 
     noises: ClassVar[int] = 3
-    statistics: ClassVar[dict[str, Reduction]] = {"acceptance": "mean"}
-    gradient: ClassVar[FullBatch] = FullBatch()
+    statistics = reports(acceptance="mean")
+    gradient = FullBatch()
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> MALAState:
         """Evaluates the density and the gradient at the first position."""

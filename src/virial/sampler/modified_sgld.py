@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.correction import Covariance, check_covariance
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import StepSize, check_step_size
@@ -47,18 +47,17 @@ class ModifiedSGLD:
 
     step_size: StepSize
     gradient: Estimator
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
     covariance: Covariance = "estimated"
     kappa: float = 1.0
 
     noises: ClassVar[int] = 1
     # hV along the injected noise: on average over steps h tr(LᵀVL)/d, without bias. A maximum over
     # steps would be one of the noise in V̂, far above hV for small batches.
-    statistics: ClassVar[dict[str, Reduction]] = {"hV": "mean"}
+    statistics = reports(hV="mean")
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size, schedule=True)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
         check_covariance(self.covariance, self.gradient)
         if not self.kappa >= 0:
             raise ValueError(f"kappa must be 0 or more (1 is right), got {self.kappa!r}")

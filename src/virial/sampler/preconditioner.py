@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 
 @jax.tree_util.register_dataclass
@@ -98,7 +99,7 @@ def _times(matrix: Float[Array, "d d"], g: Float[Array, " d"]) -> Float[Array, "
 Preconditioner = Identity | Diagonal | Dense
 
 
-def as_preconditioner(value: Any) -> Preconditioner:
+def as_preconditioner(value: Preconditioner | ArrayLike | None) -> Preconditioner:
     """None, a vector of scales or a lower factor L as a `Preconditioner`.
 
     Example:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, FullBatch
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import check_step_size
 
@@ -44,15 +44,14 @@ class RandomWalk:
     """
 
     step_size: float
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
 
     noises: ClassVar[int] = 3
-    statistics: ClassVar[dict[str, Reduction]] = {"acceptance": "mean"}
-    gradient: ClassVar[FullBatch] = FullBatch()
+    statistics = reports(acceptance="mean")
+    gradient = FullBatch()
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> RandomWalkState:
         """Evaluates the density at the first position."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, FullBatch, check_estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm, converted
 from virial.sampler.correction import check_independent
 from virial.sampler.kinetic import KineticState, check_constant_step, positive_rate, start
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
@@ -58,7 +58,7 @@ class SGHMC:
     step_size: float
     friction: float
     gradient: Estimator
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
     covariance: Covariance = None
 
     noises: ClassVar[int] = 1
@@ -67,7 +67,6 @@ class SGHMC:
         check_constant_step(self.step_size)
         object.__setattr__(self, "friction", positive_rate("friction", self.friction))
         check_estimator(self.gradient)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
         if not self.friction * self.step_size < 2:
             raise ValueError(
                 f"friction · step_size must lie below 2, got {self.friction * self.step_size:.3g}:"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, FullBatch, check_estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 from virial.sampler.schedule import StepSize, check_step_size
 
@@ -39,15 +39,14 @@ class SGLD:
 
     step_size: StepSize
     gradient: Estimator
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
 
     noises: ClassVar[int] = 1
-    statistics: ClassVar[dict[str, Reduction]] = {}
+    statistics = reports()
 
     def __post_init__(self) -> None:
         check_step_size("step_size", self.step_size, schedule=True)
         check_estimator(self.gradient)
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> Float[Array, " d"]:
         """The state is the position."""

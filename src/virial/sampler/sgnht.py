@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from virial.gradient import Batch, Estimator, check_estimator
-from virial.sampler.algorithm import Emission, Noise, Reduction, algorithm
+from virial.sampler.algorithm import Emission, Noise, algorithm, converted, reports
 from virial.sampler.kinetic import check_constant_step, positive_rate
 from virial.sampler.preconditioner import Preconditioner, as_preconditioner
 
@@ -69,16 +69,15 @@ class SGNHT:
     step_size: float
     gradient: Estimator
     diffusion: float
-    preconditioner: Preconditioner = None  # pyright: ignore[reportAssignmentType]
+    preconditioner: Preconditioner = converted(converter=as_preconditioner, default=None)
 
     noises: ClassVar[int] = 1
-    statistics: ClassVar[dict[str, Reduction]] = {"thermostat": "mean"}
+    statistics = reports(thermostat="mean")
 
     def __post_init__(self) -> None:
         check_constant_step(self.step_size)
         check_estimator(self.gradient)
         object.__setattr__(self, "diffusion", positive_rate("diffusion", self.diffusion))
-        object.__setattr__(self, "preconditioner", as_preconditioner(self.preconditioner))
 
     def init(self, position: Float[Array, " d"], batch: Batch, noise: Noise) -> SGNHTState:
         """The first position, a velocity from N(0, I), and ξ = D."""
