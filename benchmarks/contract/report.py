@@ -95,7 +95,8 @@ def report(label: str) -> str:
         f"{inside} of {total} numbers "
         f"({100 * inside / max(total, 1):.1f} %).",
         "",
-        "| | runs | met | strictly | refused | worst error, met | raw, median | covered | passes |",
+        "| | runs | met | strictly | refused | worst error, met | raw, median | covered "
+        "| passes of the run |",
         "|---|---|---|---|---|---|---|---|---|",
         *(line(f"{name} ({why})", found) for name, (found, why) in every.items()),
     ]
