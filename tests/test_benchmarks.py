@@ -15,7 +15,8 @@ from benchmarks.contend import law
 from benchmarks.measure import Measured, Timing, compare, tolerance
 from benchmarks.targets import Figure, figures
 
-NAMES = ["BlackJAX", "virial, user's model", "scalar numba", "NumPy loop"]
+PART = "part: row numbers, without"
+NAMES = ["BlackJAX", "virial, user's model", "scalar numba", "NumPy loop", PART]
 
 
 @pytest.mark.slow
@@ -60,6 +61,12 @@ def test_the_ratio_over_blackjax_is_the_smaller_of_both_settings():
     assert figure.value == 6.0
     assert figure.target == 7
     assert figure.met is False
+
+
+@pytest.mark.parametrize(("microseconds", "is_timed"), [(49.0, True), (51.0, False)])
+def test_a_long_run_is_timed_where_sample_would_move_it(microseconds, is_timed):
+    timings = {"virial, own model": Timing([60.0], [microseconds])}
+    assert engine.moves(timings) == is_timed
 
 
 def test_pieces_measured_one_by_one_make_one_page(tmp_path):
