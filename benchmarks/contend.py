@@ -78,10 +78,13 @@ def timed(contender: Contender, num_steps: int) -> tuple[float, float]:
 
 
 def length(contender: Contender, seconds: float) -> int:
-    """Steps that take about so many seconds, compiled and warm; ten times that where it starts."""
+    """Steps that take about so many seconds, compiled and warm; 5 to 20 times that where it starts."""
     if contender.starts:
-        per_step = timed(contender, 200_000)[0]
-        return max(int(10 * seconds / max(per_step, 1e-8)) // 256, 1) * 256
+        # From below: starting takes seconds that vary by one, so that few steps tell nothing.
+        num_steps = 2**18
+        while timed(contender, num_steps)[0] * num_steps < 5 * seconds:
+            num_steps *= 4
+        return num_steps
     num_steps = 256
     while True:
         contender.run(num_steps)
