@@ -78,7 +78,7 @@ def timed(contender: Contender, num_steps: int) -> tuple[float, float]:
 
 
 def length(contender: Contender, seconds: float) -> int:
-    """Steps that take about so many seconds, compiled and warm; 5 to 20 times that where it starts."""
+    """Steps that take about so many seconds, compiled and warm; 5 times or more where it starts."""
     if contender.starts:
         # From below: starting takes seconds that vary by one, so that few steps tell nothing.
         num_steps = 2**18
