@@ -52,7 +52,10 @@ def point(N: int, d: int) -> dict[str, Any]:
         num_steps = length(contender, 0.3)
         found[f"{name}_us"] = 1e6 * min(timed(contender, num_steps)[0] for _ in range(5))
     began = time.process_time()
-    run = vr.sample(posterior, rmse=RMSE, progress=False)
+    try:
+        run = vr.sample(posterior, rmse=RMSE, progress=False)
+    except ValueError as reason:
+        return found | {"refused": str(reason)}
     summary = run.summary()
     found |= {
         # The mode is known by now, and `sample` finds it known.
@@ -123,11 +126,13 @@ CHECKS = {
 
 def slopes(points: list[dict[str, Any]], along: str) -> dict[str, float]:
     """Least-squares slope of log quantity against log size."""
-    x = np.log([p[along] for p in points])
-    return {
-        name: float(np.polyfit(x, np.log([max(p[name], 1e-9) for p in points]), 1)[0])
-        for name in QUANTITIES
-    }
+
+    def slope(name: str) -> float:
+        known = [p for p in points if name in p]
+        y = np.log([max(p[name], 1e-9) for p in known])
+        return float(np.polyfit(np.log([p[along] for p in known]), y, 1)[0])
+
+    return {name: slope(name) for name in QUANTITIES}
 
 
 def show(found: dict[str, Any]) -> str:
@@ -138,14 +143,20 @@ def show(found: dict[str, Any]) -> str:
         parts.append(f"### {along} grows, {fixed} = {points[0][fixed]:,}\n")
         header = ["", *(f"{along} = {p[along]:,}" for p in points), "slope"]
         rows = [
-            [words, *(number(p[name]) for p in points), f"{fitted[name]:.2f}"]
+            [words, *(number(p[name]) if name in p else "–" for p in points), f"{fitted[name]:.2f}"]
             for name, words in QUANTITIES.items()
         ]
-        rows.append(["target met", *("yes" if p["answer_met"] else "**no**" for p in points), ""])
+        rows.append(["target met", *map(_verdict, points), ""])
         for name, words in CHECKS.items():
-            rows.append([words, *(f"{p[name]:.3f}" for p in points), ""])
+            rows.append([words, *(f"{p[name]:.3f}" if name in p else "–" for p in points), ""])
         parts.append(table(header, rows))
     return "\n".join(parts)
+
+
+def _verdict(point: dict[str, Any]) -> str:
+    if "refused" in point:
+        return "**refused**"
+    return "yes" if point["answer_met"] else "**no**"
 
 
 _INTRODUCTION = """\
