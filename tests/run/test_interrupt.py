@@ -65,6 +65,7 @@ def test_ctrl_c_while_compiling_returns_one_block(burn_in):
             press()
         return position
 
+    before = signal.getsignal(signal.SIGINT)
     # Not "equations": those of a run of ten million steps are fitted later than those of 6000.
     keywords = {"moments": "full", "cores": 1, "progress": False}
     run = vr.sample(
@@ -75,7 +76,7 @@ def test_ctrl_c_while_compiling_returns_one_block(burn_in):
     assert "256 of 10000000 steps" in run.status.message
     assert ("still in the burn-in" in run.status.message) == (burn_in > 0)
     assert np.isnan(run.mean) == (burn_in > 0)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     keywords["functions"] = {"f": lambda x: x}
     on = vr.sample(normal(), normal_sampler(), 6000, resume=run, **keywords)
     whole = vr.sample(normal(), normal_sampler(), 6000, burn_in=burn_in, **keywords)
@@ -83,13 +84,14 @@ def test_ctrl_c_while_compiling_returns_one_block(burn_in):
 
 
 def test_a_second_press_raises():
+    before = signal.getsignal(signal.SIGINT)
     with interruptible() as pressed:
         assert not pressed()
         press()
         assert pressed()
         with pytest.raises(KeyboardInterrupt):
             press()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_other_threads_sample_without_signals():

@@ -33,14 +33,14 @@ class FisherScoringState(NamedTuple):
 
     Attributes:
         position: θ.
-        noise: V̄, the average of the estimates Lᵀ V̂ L so far.
-        scale: L C, or the diagonal of C, made of V̄ when it last changed.
-        batches: how many estimates V̄ is the average of.
+        drag: V̄ + J̄/4, the average of its estimates so far.
+        scale: L C, or the diagonal of C, made of the average when it last changed.
+        batches: how many estimates it is the average of.
         age: steps since the last of them.
     """
 
     position: Float[Array, " d"]
-    noise: Float[Array, "d ..."]
+    drag: Float[Array, "d ..."]
     scale: Float[Array, "d ..."]
     batches: Float[Array, ""]
     age: Float[Array, ""]
@@ -129,9 +129,9 @@ class FisherScoring:
         """The first estimate is that of step 0's batch."""
         self._check_batch(batch)
         h = size_of_step(self.step_size, jnp.zeros((), position.dtype))
-        V = self._noise(batch, position)
+        drag = self._drag(batch, position)
         one, zero = jnp.ones((), position.dtype), jnp.zeros((), position.dtype)
-        return FisherScoringState(position, V, self._scale(batch, V, h), one, zero)
+        return FisherScoringState(position, drag, self._scale(drag, h), one, zero)
 
     def step(
         self, state: FisherScoringState, batch: Batch, noise: Noise, h: Any
@@ -140,47 +140,50 @@ class FisherScoring:
         L, theta = self.preconditioner, state.position
         g = batch.gradient(theta)
         given = callable(self.information)
-        scale = self._scale(batch, self._noise(batch, theta), h) if given else state.scale
+        scale = self._scale(self._drag(batch, theta), h) if given else state.scale
         step = (h / 2) * L.pull(g) + h**0.5 * noise.white
         moved = theta + (L.shape(scale * step) if self.diagonal else scale @ step)
         if given:
             return state._replace(position=moved), Emission(moved, g, {})
-        # Asked after the step, so that XLA need not copy V̄ and C for it.
+        # Asked after the step, so that XLA need not copy the average and C for it.
         due = (state.batches < self.every) | (state.age + 1 >= self.every)
         due &= jnp.isfinite(moved[0])
         learnt = _either(
             due,
             lambda: self._learn(state, batch, h),
-            lambda: (state.noise, state.scale, state.batches, state.age + 1),
+            lambda: (state.drag, state.scale, state.batches, state.age + 1),
             branch=len(theta) > _WRITTEN_OUT,
         )
         return FisherScoringState(moved, *learnt), Emission(moved, g, {})
 
     def _learn(self, state: FisherScoringState, batch: Batch, h: Any) -> tuple[Array, ...]:
-        """V̄ with this batch taken in, what it makes of C, and the two counts."""
+        """V̄ + J̄/4 with this batch taken in, what it makes of C, and the two counts."""
         batches = jnp.minimum(state.batches + 1, self.memory)
-        V = state.noise + (self._noise(batch, state.position) - state.noise) / batches
-        return V, self._scale(batch, V, h), batches, jnp.zeros_like(state.age)
+        drag = state.drag + (self._drag(batch, state.position) - state.drag) / batches
+        return drag, self._scale(drag, h), batches, jnp.zeros_like(state.age)
 
-    def _scale(self, batch: Batch, V: Float[Array, "d ..."], h: Any) -> Float[Array, "d ..."]:
-        """L C, or the diagonal of C, with J/4 = n/(N − n) V without and n/N V with replacement."""
-        N, n = batch.num_rows, batch.batch_size
-        rate = h * ((N + n) / N if batch.replace else N / (N - n)) * V
+    def _scale(self, drag: Float[Array, "d ..."], h: Any) -> Float[Array, "d ..."]:
+        """L C, or the diagonal of C."""
         if self.diagonal:
-            return 1 / (1 + rate)
-        C = _inverse(jnp.eye(len(V), dtype=V.dtype) + rate)
+            return 1 / (1 + h * drag)
+        C = _inverse(jnp.eye(len(drag), dtype=drag.dtype) + h * drag)
         return self.preconditioner.shape(C).T
 
-    def _noise(self, batch: Batch, position: Float[Array, " d"]) -> Float[Array, "d ..."]:
-        """V in the coordinates of L, or its diagonal: V̂ of this batch, or what is given."""
-        L, d = self.preconditioner, position.shape[0]
+    def _drag(self, batch: Batch, position: Float[Array, " d"]) -> Float[Array, "d ..."]:
+        """V + J/4 in the coordinates of L, or its diagonal, from this batch or from what is given.
+
+        Without replacement V = (N − n)/(4n) J, with replacement V = N/(4n) J.
+        """
+        L, N, n = self.preconditioner, batch.num_rows, batch.batch_size
         if not callable(self.information):
-            columns = L.shape(jnp.eye(d, dtype=position.dtype))
-            return _squares(batch, position, columns, self.diagonal)
-        N, n = batch.num_rows, batch.batch_size
+            columns = L.shape(jnp.eye(position.shape[0], dtype=position.dtype))
+            V = _squares(batch, position, columns, self.diagonal)
+            return ((N + n) / N if batch.replace else N / (N - n)) * V
         J = self.information(position)
-        V = ((N if batch.replace else N - n) / (4 * n)) * jax.vmap(L.pull)(jax.vmap(L.pull)(J).T)
-        return jnp.diagonal(V) if self.diagonal else V
+        J = jax.vmap(L.pull)(jax.vmap(L.pull)(J).T)  # Lᵀ J L
+        return (
+            ((N + n) if batch.replace else N) / (4 * n) * (jnp.diagonal(J) if self.diagonal else J)
+        )
 
     def _check_batch(self, batch: Batch) -> None:
         N, n = batch.num_rows, batch.batch_size
