@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
 from virial.gradient import Estimator, gradient_noise
-from virial.gradient.representatives import MOST_ROWS, representatives
+from virial.gradient.representatives import representatives
 from virial.posterior import Mode, Posterior
 from virial.posterior.density import (
     flat_log_likelihood,
@@ -62,7 +62,7 @@ class Whitened:
 
     Args:
         posterior: what is sampled; it must have a mode.
-        most_rows: to look at.
+        most_rows: to look at; some thousands unless given.
 
     Example:
         >>> import virial as vr
@@ -72,7 +72,7 @@ class Whitened:
         (array([[-0.5]]), array([[[1.]]]))
     """
 
-    def __init__(self, posterior: Posterior, most_rows: int = MOST_ROWS) -> None:
+    def __init__(self, posterior: Posterior, most_rows: int | None = None) -> None:
         self.posterior = posterior
         self.mode: Mode = posterior.mode()
         self.centre = np.asarray(posterior.flatten(self.mode.position), np.float64)

@@ -29,6 +29,9 @@ from virial.posterior.layout import Layout
 #: Rows up to which all are taken. What is asked of them are departures from the exact quadratic
 #: at the mode, of which a tenth decides nothing.
 MOST_ROWS = 4096
+# And at least so many to a coordinate: the curvature of m rows is off by a share of some √(d/m)
+# in its worst direction, and with eight (d = 500) no law of finite width is found.
+_TO_A_COORDINATE = 32
 _SEED = 2013
 _KNOWN: WeakKeyDictionary[Posterior, dict[int, Representatives]] = WeakKeyDictionary()
 
@@ -56,12 +59,22 @@ class Representatives:
         return len(self.rows)
 
 
-def representatives(posterior: Posterior, most: int = MOST_ROWS) -> Representatives:
+def enough_rows(d: int) -> int:
+    """Rows that tell enough of a posterior of d coordinates.
+
+    Example:
+        >>> enough_rows(20), enough_rows(500)
+        (4096, 16000)
+    """
+    return max(MOST_ROWS, _TO_A_COORDINATE * d)
+
+
+def representatives(posterior: Posterior, most: int | None = None) -> Representatives:
     """The rows that stand for all; the posterior must have a mode.
 
     Args:
         posterior: what is looked at.
-        most: rows to take; all where there are no more.
+        most: rows to take, `enough_rows` unless given; all where there are no more.
 
     Example:
         >>> import virial as vr
@@ -70,6 +83,7 @@ def representatives(posterior: Posterior, most: int = MOST_ROWS) -> Representati
         >>> len(some), some.complete, bool(abs(some.weights @ some.data) < 0.01)
         (100, False, True)
     """
+    most = enough_rows(posterior.num_dimensions) if most is None else most
     known = _KNOWN.setdefault(posterior, {})
     if most not in known:
         known[most] = _all(posterior) if posterior.num_rows <= most else _some(posterior, most)
