@@ -43,12 +43,15 @@ def sample(posterior, sampler, num_steps=700, **keywords):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_chain_is_the_same_in_any_company(model, monkeypatch):
-    # Alone; groups side by side; groups and a rest that fills none.
+    # Alone; one after the other; groups side by side; groups and a rest that fills none.
     monkeypatch.setattr(company, "_WORTH_STEPS", 0)
     posterior, sampler = MODELS[model](), SAMPLERS["sgld"](0)
     keywords = {"functions": {"square": square}, "moments": "full"}
-    alone, many, more = (sample(posterior, sampler, num_chains=k, **keywords) for k in (1, 64, 71))
-    assert_same_run(alone, many, slice(1))
+    alone, few, many, more = (
+        sample(posterior, sampler, num_chains=k, **keywords) for k in (1, 4, 64, 71)
+    )
+    assert_same_run(alone, few, slice(1))
+    assert_same_run(few, many, slice(4))
     assert_same_run(many, more, slice(64))
     assert not same(many.kept[0], many.kept[1])
 
