@@ -63,13 +63,8 @@ def _moments() -> Claim:
     scale = (N / (n * 2 * SMALL.sigma_x**2)) ** 2
     pairs = (ROWS.sum() ** 2 - np.sum(ROWS**2)) / (N * (N - 1))
     printed = scale * (n * (n - 1) * pairs + n * np.mean(ROWS**2))
-    with_, without = (float(np.mean(estimates(n, replace) ** 2)) for replace in (True, False))
-    return Claim(
-        "Appendix C", "E B² with Mom₂,₁ = 2e₂/(N(N−1)) is that of sampling with replacement.",
-        f"formula {printed:.5f}; all batches with replacement {with_:.5f}, without {without:.5f}",
-        math.isclose(printed, with_),
-        "it is that of sampling without" if math.isclose(printed, without) else "",
-    )  # fmt: skip
+    says = "E B² with Mom₂,₁ = 2e₂/(N(N−1)) is that of sampling with replacement."
+    return _of_all_batches(says, printed, n, 2)
 
 
 def _third_moment() -> Claim:
@@ -80,9 +75,15 @@ def _third_moment() -> Claim:
     apart, pair, alone = 6 * e3 / (N * (N - 1) * (N - 2)), (p1 * p2 - p3) / (N * (N - 1)), p3 / N
     sums = n * (n - 1) * (n - 2) * apart + 3 * n * (n - 1) * pair + n * alone
     printed = (N / (n * 2 * SMALL.sigma_x**2)) ** 3 * sums
-    with_, without = (float(np.mean(estimates(n, replace) ** 3)) for replace in (True, False))
+    says = "E B³ with Mom₃,₁, Mom₃,₂ and Mom₃,₃ is that of sampling with replacement."
+    return _of_all_batches(says, printed, n, 3)
+
+
+def _of_all_batches(says: str, printed: float, n: int, power: int) -> Claim:
+    """A formula for E B^power beside all batches of n rows, drawn in either way."""
+    with_, without = (float(np.mean(estimates(n, replace) ** power)) for replace in (True, False))
     return Claim(
-        "Appendix C", "E B³ with Mom₃,₁, Mom₃,₂ and Mom₃,₃ is that of sampling with replacement.",
+        "Appendix C", says,
         f"formula {printed:.4f}; all batches with replacement {with_:.4f}, without {without:.4f}",
         math.isclose(printed, with_),
         "it is that of sampling without" if math.isclose(printed, without) else "",
